@@ -1,0 +1,245 @@
+//! The editor: fields by position, edits remembered, all of them written in one pass.
+
+use std::{borrow::Cow, ops::Range};
+
+use bytes::{Bytes, BytesMut};
+
+use super::{FieldName, fold, name, parse, word};
+
+/// The header of one message while it is edited.
+///
+/// A field keeps its position for the whole of an edit: what is removed leaves a gap, what is added comes last.
+#[derive(Clone, Debug)]
+pub struct Header {
+    head: Bytes,
+    fields: Vec<Field>,
+    edited: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    octets: Octets,
+    name: Option<Range<usize>>,
+    value: Range<usize>,
+}
+
+#[derive(Clone, Debug)]
+enum Octets {
+    /// A place in the original.
+    Original(Range<usize>),
+    /// Written by us.
+    Written(Box<[u8]>),
+    Removed,
+}
+
+impl Header {
+    /// Reads a header section.
+    pub fn parse(head: &Bytes) -> Self {
+        let relative = |range: Range<usize>, start: usize| range.start - start..range.end - start;
+        let fields = parse::fields(head).into_iter().map(|span| Field {
+            name: span.name.map(|name| relative(name, span.whole.start)),
+            value: relative(span.value, span.whole.start),
+            octets: Octets::Original(span.whole),
+        });
+        Self { fields: fields.collect(), head: head.clone(), edited: false }
+    }
+
+    /// The positions of all fields that are there, and of lines that are no fields.
+    pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
+        self.fields.iter().enumerate().filter(|(_, field)| !matches!(field.octets, Octets::Removed)).map(|(at, _)| at)
+    }
+
+    /// The positions of the fields of that name, compared without case.
+    pub fn find<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
+        self.positions().filter(move |at| self.name(*at).is_some_and(|known| known.eq_ignore_ascii_case(name)))
+    }
+
+    /// The name at a position; `None` for a removed field and for a line that is no field.
+    pub fn name(&self, at: usize) -> Option<&str> {
+        let field = self.fields.get(at)?;
+        let octets = self.octets(field).get(field.name.clone()?)?;
+        std::str::from_utf8(octets).ok()
+    }
+
+    /// The value at a position as it stands: with its folding, without the final line end; empty for a removed field.
+    pub fn raw(&self, at: usize) -> &[u8] {
+        self.fields.get(at).and_then(|field| self.octets(field).get(field.value.clone())).unwrap_or_default()
+    }
+
+    /// All octets of the field, with its final line end.
+    pub fn whole(&self, at: usize) -> &[u8] {
+        self.fields.get(at).map(|field| self.octets(field)).unwrap_or_default()
+    }
+
+    /// The value without folding and outer white space, else as it stands.
+    pub fn unfolded(&self, at: usize) -> Cow<'_, [u8]> {
+        let raw = self.raw(at);
+        if memchr::memchr2(b'\r', b'\n', raw).is_none() {
+            return Cow::Borrowed(raw.trim_ascii());
+        }
+        let unfolded: Vec<u8> = raw.iter().copied().filter(|octet| !matches!(octet, b'\r' | b'\n')).collect();
+        Cow::Owned(unfolded.trim_ascii().to_vec())
+    }
+
+    /// The value unfolded, its RFC 2047 words decoded.
+    pub fn decoded(&self, at: usize) -> String {
+        word::decode(self.raw(at))
+    }
+
+    /// Gives the field another name; its value keeps every octet.
+    pub fn rename(&mut self, at: usize, name: &FieldName) {
+        let Some(field) = self.fields.get(at).filter(|field| field.name.is_some()) else { return };
+        let tail = self.octets(field).get(field.value.start..).unwrap_or_default();
+        let octets = [name.as_str().as_bytes(), b":", tail].concat();
+        let start = name.as_str().len() + 1;
+        let value = start..start + field.value.len();
+        self.write(at, Field { name: Some(0..start - 1), value, octets: Octets::Written(octets.into()) });
+    }
+
+    /// Takes the field out, with all its lines.
+    pub fn remove(&mut self, at: usize) {
+        if let Some(field) = self.fields.get_mut(at) {
+            *field = Field { octets: Octets::Removed, name: None, value: 0..0 };
+            self.edited = true;
+        }
+    }
+
+    /// Gives the field another value, folded and encoded as it needs it.
+    pub fn set(&mut self, at: usize, value: &str) {
+        if let Some(name) = self.name(at).map(str::to_owned) {
+            self.write(at, written(&name, value));
+        }
+    }
+
+    /// Adds a field as the last one.
+    pub fn append(&mut self, name: &FieldName, value: &str) {
+        let unended = self.positions().last().filter(|at| !self.whole(*at).ends_with(b"\n"));
+        if let Some(mut ended) = unended.and_then(|at| self.fields.get(at).map(|field| (at, field.clone()))) {
+            let octets = [self.octets(&ended.1), b"\r\n"].concat();
+            ended.1.octets = Octets::Written(octets.into());
+            self.write(ended.0, ended.1);
+        }
+        self.fields.push(written(name.as_str(), value));
+        self.edited = true;
+    }
+
+    /// Whether anything was changed.
+    pub fn is_edited(&self) -> bool {
+        self.edited
+    }
+
+    /// Octets that [`Header::finish`] will give.
+    pub fn len(&self) -> usize {
+        self.fields.iter().map(|field| self.octets(field).len()).sum()
+    }
+
+    /// Whether no field is there.
+    pub fn is_empty(&self) -> bool {
+        self.positions().next().is_none()
+    }
+
+    /// The header with its edits; the very same buffer when there are none.
+    pub fn finish(&self) -> Bytes {
+        if !self.edited {
+            return self.head.clone();
+        }
+        let mut out = BytesMut::with_capacity(self.len());
+        for field in &self.fields {
+            out.extend_from_slice(self.octets(field));
+        }
+        out.freeze()
+    }
+
+    fn octets<'a>(&'a self, field: &'a Field) -> &'a [u8] {
+        match &field.octets {
+            Octets::Original(range) => self.head.get(range.clone()).unwrap_or_default(),
+            Octets::Written(octets) => octets,
+            Octets::Removed => &[],
+        }
+    }
+
+    fn write(&mut self, at: usize, field: Field) {
+        if let Some(slot) = self.fields.get_mut(at) {
+            *slot = field;
+            self.edited = true;
+        }
+    }
+}
+
+/// A field of our own making; whatever the value holds, it stays one field.
+fn written(name: &str, value: &str) -> Field {
+    debug_assert!(name::FieldName::parse(name).is_ok());
+    let octets = fold(name, &word::encode_unstructured(&word::printable(value)));
+    let value = name.len() + 1..octets.len() - 2;
+    Field { name: Some(0..name.len()), value, octets: Octets::Written(octets.into_bytes().into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEAD: &str =
+        "From: a@example.com\r\nX-Long: one\r\n\ttwo\r\nno field\r\nSubject : old\r\nfrom: b@example.com\r\n";
+
+    fn name(text: &str) -> FieldName {
+        FieldName::parse(text).unwrap()
+    }
+
+    fn text(header: &Header) -> String {
+        String::from_utf8(header.finish().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn values_are_read_unfolded_and_names_without_case() {
+        let header = Header::parse(&Bytes::from(HEAD));
+        assert_eq!(header.find("FROM").collect::<Vec<_>>(), [0, 4]);
+        assert_eq!(header.unfolded(1).as_ref(), b"one\ttwo");
+        assert_eq!(header.name(2), None);
+        assert_eq!(header.name(3), Some("Subject"));
+        assert_eq!(header.decoded(3), "old");
+    }
+
+    #[test]
+    fn edits_touch_their_field_only() {
+        let mut header = Header::parse(&Bytes::from(HEAD));
+        header.rename(1, &name("X-Longer"));
+        header.remove(4);
+        header.set(3, "new\r\nBcc: x@example.com");
+        header.append(&name("X-Added"), "é");
+        assert_eq!(
+            text(&header),
+            "From: a@example.com\r\nX-Longer: one\r\n\ttwo\r\nno field\r\nSubject: new  Bcc: x@example.com\r\nX-Added: =?UTF-8?Q?=C3=A9?=\r\n"
+        );
+        assert_eq!(header.len(), text(&header).len());
+    }
+
+    #[test]
+    fn a_field_added_behind_one_without_line_end_stands_on_its_own_line() {
+        let mut header = Header::parse(&Bytes::from("A: b"));
+        header.append(&name("C"), "d");
+        assert_eq!(text(&header), "A: b\r\nC: d\r\n");
+    }
+
+    proptest! {
+        #[test]
+        fn without_an_edit_every_octet_stays(head in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let head = Bytes::from(head);
+            prop_assert_eq!(Header::parse(&head).finish(), head);
+        }
+
+        #[test]
+        fn renaming_there_and_back_restores_every_octet(head in "([A-Za-z-]{1,9}:[ -~]{0,20}\r\n([ \t][ -~]{0,9}\r\n){0,2}){1,9}") {
+            let head = Bytes::from(head);
+            let mut header = Header::parse(&head);
+            let positions: Vec<usize> = header.positions().collect();
+            for at in positions {
+                let old = name(header.name(at).unwrap());
+                header.rename(at, &name("X"));
+                header.rename(at, &old);
+            }
+            prop_assert_eq!(header.finish(), head);
+        }
+    }
+}

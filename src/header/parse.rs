@@ -1,0 +1,126 @@
+//! Where the header ends and where its fields lie (RFC 5322 sections 2.1 and 2.2).
+//!
+//! The reader is lenient about line ends, since repairs come later: CRLF, a lone LF and a lone CR each end a line, and
+//! a run of CR before an LF is one line end.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use memchr::memchr2;
+
+use crate::mail::Message;
+
+/// One line: where its content begins and ends, and where the next line begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// First octet.
+    pub start: usize,
+    /// Behind the last octet of the content.
+    pub content_end: usize,
+    /// Behind the line end; equal to `content_end` only on a last line without one.
+    pub end: usize,
+}
+
+/// The lines of some octets.
+pub fn lines(octets: &[u8]) -> impl Iterator<Item = Line> + '_ {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = octets.get(start..).filter(|rest| !rest.is_empty())?;
+        let (content, ending) = match memchr2(b'\r', b'\n', rest) {
+            Some(at) => (at, line_end(rest.get(at..).unwrap_or_default())),
+            None => (rest.len(), 0),
+        };
+        let line = Line { start, content_end: start + content, end: start + content + ending };
+        start = line.end;
+        Some(line)
+    })
+}
+
+/// Octets of the line end that stands at the beginning of `octets`.
+fn line_end(octets: &[u8]) -> usize {
+    let returns = octets.iter().take_while(|octet| **octet == b'\r').count();
+    match octets.get(returns) {
+        Some(b'\n') => returns + 1,
+        _ => returns.min(1),
+    }
+}
+
+/// Cuts a message at its first empty line, which goes to the rest.
+pub fn split(raw: &Bytes) -> Message {
+    let end = lines(raw).find(|line| line.content_end == line.start).map_or(raw.len(), |line| line.start);
+    Message { head: raw.slice(..end), rest: raw.slice(end..) }
+}
+
+/// A field with its folded lines, or a line that is no field; together they cover the header without a gap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    /// All octets, with the final line end.
+    pub whole: Range<usize>,
+    /// The name; `None` where there is none that RFC 5322 allows, even in its obsolete form with blanks before the colon.
+    pub name: Option<Range<usize>>,
+    /// Behind the colon up to the final line end.
+    pub value: Range<usize>,
+}
+
+/// The fields of a header section.
+pub(super) fn fields(head: &[u8]) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    for line in lines(head) {
+        let folded = matches!(head.get(line.start), Some(b' ' | b'\t'));
+        match spans.last_mut() {
+            Some(last) if folded => {
+                last.whole.end = line.end;
+                last.value.end = line.content_end;
+            }
+            _ => spans.push(first_line(head, line)),
+        }
+    }
+    spans
+}
+
+fn first_line(head: &[u8], line: Line) -> Span {
+    let content = head.get(line.start..line.content_end).unwrap_or_default();
+    let name_length = content.iter().take_while(|octet| octet.is_ascii_graphic() && **octet != b':').count();
+    let blanks = content.iter().skip(name_length).take_while(|octet| matches!(octet, b' ' | b'\t')).count();
+    let colon = name_length + blanks;
+    let whole = line.start..line.end;
+    if name_length > 0 && content.get(colon) == Some(&b':') {
+        let value = line.start + colon + 1..line.content_end;
+        Span { whole, name: Some(line.start..line.start + name_length), value }
+    } else {
+        Span { whole, name: None, value: line.start..line.content_end }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(raw: &str) -> (String, String) {
+        let message = split(&Bytes::from(raw.to_owned()));
+        (String::from_utf8(message.head.to_vec()).unwrap(), String::from_utf8(message.rest.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn the_header_ends_at_the_first_empty_line() {
+        assert_eq!(cut("A: b\r\n\r\nx\r\n"), ("A: b\r\n".into(), "\r\nx\r\n".into()));
+        assert_eq!(cut("A: b\n\nx"), ("A: b\n".into(), "\nx".into()));
+        assert_eq!(cut("A: b\r\rx"), ("A: b\r".into(), "\rx".into()));
+        assert_eq!(cut("A: b\r\r\nB: c\r\r\n\r\r\nx"), ("A: b\r\r\nB: c\r\r\n".into(), "\r\r\nx".into()));
+        assert_eq!(cut("A: b"), ("A: b".into(), String::new()));
+        assert_eq!(cut("\r\nx"), (String::new(), "\r\nx".into()));
+        assert_eq!(cut(""), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn spans_cover_the_header_without_a_gap() {
+        let head = b"A: b\r\n c\r\nno colon\r\n: empty\r\nB :d\r\n\tx\r\nC:";
+        let spans = fields(head);
+        assert_eq!(spans.first().map(|span| span.whole.start), Some(0));
+        assert!(spans.windows(2).all(|pair| pair[0].whole.end == pair[1].whole.start));
+        assert_eq!(spans.last().map(|span| span.whole.end), Some(head.len()));
+        let names: Vec<_> = spans.iter().map(|span| span.name.clone().map(|name| &head[name])).collect();
+        assert_eq!(names, [Some(&b"A"[..]), None, None, Some(b"B"), Some(b"C")]);
+        assert_eq!(&head[spans[0].value.clone()], b" b\r\n c");
+    }
+}

@@ -1,0 +1,108 @@
+//! RFC 2047: text that is not ASCII in a header.
+
+use mail_parser::{HeaderValue, parsers::MessageStream};
+
+/// Characters of one encoded-word at most (RFC 2047 section 2).
+const WORD: usize = 75;
+
+/// The text of an unfolded or folded value, its encoded-words decoded; octets that are no UTF-8 become U+FFFD.
+pub fn decode(value: &[u8]) -> String {
+    let plain = std::str::from_utf8(value).ok().filter(|text| !text.contains("=?") && !text.contains(['\r', '\n']));
+    if let Some(text) = plain {
+        return text.trim_matches([' ', '\t']).to_owned();
+    }
+    let mut unfolded: Vec<u8> = value.iter().copied().filter(|octet| !matches!(octet, b'\r' | b'\n')).collect();
+    if !unfolded.windows(2).any(|pair| pair == b"=?") {
+        return String::from_utf8_lossy(&unfolded).trim_matches([' ', '\t']).to_owned();
+    }
+    unfolded.push(b'\n');
+    match MessageStream::new(&unfolded).parse_unstructured() {
+        HeaderValue::Text(text) => text.trim_matches([' ', '\t']).to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// A text for an unstructured field: as it is when it is printable ASCII, else with the words that need it encoded.
+///
+/// Each encoded-word has at most 75 characters and is valid alone (RFC 2047 sections 2 and 5).
+pub fn encode_unstructured(text: &str) -> String {
+    if is_plain(text) { text.to_owned() } else { encoded_words(text).join(" ") }
+}
+
+/// A text without line ends, NUL and other controls, so that nothing in it can end or begin a field.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|one| if one.is_control() && one != '\t' { ' ' } else { one }).collect()
+}
+
+/// Whether a text can stand in a header without encoding: ASCII, nothing that looks like an encoded-word, and no word
+/// so long that it could not be folded.
+fn is_plain(text: &str) -> bool {
+    text.is_ascii() && !text.contains("=?") && text.split([' ', '\t']).all(|word| word.len() <= 900)
+}
+
+fn encoded_words(text: &str) -> Vec<String> {
+    const FRAME: usize = "=?UTF-8?Q??=".len();
+    let mut words = Vec::new();
+    let mut inside = String::new();
+    for one in text.chars() {
+        let mut buffer = [0; 4];
+        let piece: String = one.encode_utf8(&mut buffer).bytes().map(q_octet).collect();
+        if inside.len() + piece.len() + FRAME > WORD {
+            words.push(format!("=?UTF-8?Q?{inside}?="));
+            inside.clear();
+        }
+        inside.push_str(&piece);
+    }
+    if !inside.is_empty() {
+        words.push(format!("=?UTF-8?Q?{inside}?="));
+    }
+    words
+}
+
+/// RFC 2047 section 5 (3): these characters alone may stand in a word anywhere, even in a phrase.
+fn q_octet(octet: u8) -> String {
+    match octet {
+        b' ' => "_".to_owned(),
+        b'!' | b'*' | b'+' | b'-' | b'/' => char::from(octet).to_string(),
+        _ if octet.is_ascii_alphanumeric() => char::from(octet).to_string(),
+        _ => format!("={octet:02X}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoding() {
+        assert_eq!(decode(b" plain text "), "plain text");
+        assert_eq!(decode(b" =?utf-8?q?=C3=A9t=C3=A9?=\r\n =?iso-8859-1?b?6Q==?="), "étéé");
+        assert_eq!(decode(b" folded\r\n text"), "folded text");
+        assert_eq!(decode(b" a\xff"), "a\u{fffd}");
+    }
+
+    #[test]
+    fn every_encoded_word_is_short_and_valid_alone() {
+        for text in [
+            "é",
+            "Ünï cödé",
+            "日本語のとても長い件名がここにありますので折り返されなければなりません",
+            "=?looks like one",
+        ] {
+            let encoded = encode_unstructured(text);
+            assert!(
+                encoded.split(' ').all(|word| word.len() <= WORD && word.starts_with("=?") && word.ends_with("?=")),
+                "{encoded}"
+            );
+            assert_eq!(decode(encoded.as_bytes()), text);
+            let joined: String = encoded.split(' ').map(|word| decode(word.as_bytes())).collect();
+            assert_eq!(joined.replace(' ', ""), text.replace(' ', ""));
+        }
+        assert_eq!(encode_unstructured("plain"), "plain");
+    }
+
+    #[test]
+    fn nothing_in_a_value_can_begin_a_field() {
+        assert_eq!(printable("a\r\nBcc: x\0y"), "a  Bcc: x y");
+    }
+}

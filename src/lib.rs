@@ -1,0 +1,6 @@
+//! Headgate: the SMTP front door for Amazon SES.
+
+pub mod header;
+pub mod mail;
+pub mod mime;
+pub mod tree;

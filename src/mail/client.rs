@@ -1,0 +1,23 @@
+//! Who speaks to us.
+
+use std::net::IpAddr;
+
+/// The client of a session, as far as the log and the rules may know it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// Its address.
+    pub address: IpAddr,
+    /// The name of the listener that it came to.
+    pub listener: String,
+    /// What it said after EHLO or HELO; empty before. Printable ASCII.
+    pub helo: String,
+    /// Whether it greeted with EHLO, which makes the session ESMTP (RFC 3848).
+    pub extended: bool,
+}
+
+impl Client {
+    /// A client that has not said anything yet.
+    pub fn new(address: IpAddr, listener: &str) -> Self {
+        Self { address, listener: listener.to_owned(), helo: String::new(), extended: false }
+    }
+}

@@ -1,0 +1,44 @@
+//! The id of a transaction: the same in Received, reply, log, store and SES tag.
+
+use std::fmt;
+
+/// Twenty-six characters of `[0-9A-Z]`, sorted by the time it was minted; legal as an SES tag value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(ulid::Ulid);
+
+impl Id {
+    /// A new id, made of the clock and of random bits.
+    pub fn mint() -> Self {
+        Self(ulid::Ulid::new())
+    }
+
+    /// The id that always reads `00000000000000000000000000`, for what has no transaction.
+    pub const fn nil() -> Self {
+        Self(ulid::Ulid::nil())
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_legal_tag_value_and_new_each_time() {
+        let (one, other) = (Id::mint(), Id::mint());
+        assert_ne!(one, other);
+        assert!(one.to_string().bytes().all(|octet| octet.is_ascii_alphanumeric()));
+        assert_eq!(one.to_string().len(), 26);
+    }
+}

@@ -1,0 +1,3 @@
+//! The program; its rooms come one by one.
+
+fn main() {}

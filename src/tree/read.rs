@@ -1,0 +1,176 @@
+//! A tree into a Rust type by serde, with every fault of it at once.
+
+use serde::de::DeserializeOwned;
+use serde_path_to_error::{Path, Segment};
+
+use super::{Fault, Node, Place, Value};
+
+/// One step on the way to a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A key of a table.
+    Key(String),
+    /// A place in an array.
+    Index(usize),
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// Reads a type from a tree.
+///
+/// serde stops at its first error; so what it stumbles over is taken out of a copy and the rest is read again, until all
+/// is read or the root itself is wrong.
+///
+/// # Errors
+/// One fault for each wrong or unknown value.
+pub fn read<T: DeserializeOwned>(root: &Node) -> Result<T, Vec<Fault>> {
+    let mut remaining = root.clone();
+    let mut faults = Vec::new();
+    loop {
+        let error = match serde_path_to_error::deserialize::<_, T>(remaining.to_toml()) {
+            Ok(value) if faults.is_empty() => return Ok(value),
+            Ok(_) => return Err(sorted(faults)),
+            Err(error) => error,
+        };
+        let path = steps(error.path());
+        let place = locate(&remaining, &path);
+        faults.push(Fault::new(&place, message(&path, &error.inner().to_string())));
+        if !remove(&mut remaining, &path) {
+            return Err(sorted(faults));
+        }
+    }
+}
+
+fn sorted(mut faults: Vec<Fault>) -> Vec<Fault> {
+    faults.sort_by_key(|fault| fault.place.at);
+    faults
+}
+
+/// `listener[0].name`.
+pub fn dotted(path: &[Step]) -> String {
+    let mut dotted = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if dotted.is_empty() => dotted.push_str(key),
+            Step::Key(key) => dotted.push_str(&format!(".{key}")),
+            Step::Index(index) => dotted.push_str(&format!("[{index}]")),
+        }
+    }
+    dotted
+}
+
+fn message(path: &[Step], error: &str) -> String {
+    let dotted = dotted(path);
+    let error = error.lines().next().unwrap_or_default();
+    if dotted.is_empty() { error.to_owned() } else { format!("{dotted}: {error}") }
+}
+
+fn steps(path: &Path) -> Vec<Step> {
+    let step = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(Step::Index(*index)),
+        Segment::Map { key } => Some(Step::Key(key.clone())),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    };
+    path.iter().filter_map(step).collect()
+}
+
+/// Where the path leads: the value for a wrong value, the key for an unknown key.
+pub(super) fn locate(root: &Node, path: &[Step]) -> Place {
+    let mut place = root.place.clone();
+    let mut node = root;
+    for step in path {
+        let next = match (step, &node.value) {
+            (Step::Key(key), Value::Table(entries)) => {
+                entries.iter().find(|entry| entry.key == *key).map(|entry| (&entry.place, &entry.node))
+            }
+            (Step::Index(index), Value::Array(elements)) => {
+                elements.get(*index).map(|element| (&element.place, element))
+            }
+            _ => None,
+        };
+        let Some((next_place, next_node)) = next else { break };
+        (place, node) = (next_place.clone(), next_node);
+    }
+    place
+}
+
+fn remove(root: &mut Node, path: &[Step]) -> bool {
+    let Some((last, parents)) = path.split_last() else { return false };
+    let mut node = root;
+    for step in parents {
+        let next = match (step, &mut node.value) {
+            (Step::Key(key), Value::Table(entries)) => {
+                entries.iter_mut().find(|entry| entry.key == *key).map(|entry| &mut entry.node)
+            }
+            (Step::Index(index), Value::Array(elements)) => elements.get_mut(*index),
+            _ => None,
+        };
+        let Some(next) = next else { return false };
+        node = next;
+    }
+    match (last, &mut node.value) {
+        (Step::Key(key), Value::Table(entries)) => {
+            let before = entries.len();
+            entries.retain(|entry| entry.key != *key);
+            entries.len() < before
+        }
+        (Step::Index(index), Value::Array(elements)) if *index < elements.len() => {
+            elements.remove(*index);
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize, Debug, Default)]
+    #[serde(default, deny_unknown_fields)]
+    struct Outer {
+        #[serde(rename = "listener")]
+        listeners: Vec<Inner>,
+        count: u8,
+    }
+
+    #[derive(serde::Deserialize, Debug, Default)]
+    #[serde(default, deny_unknown_fields)]
+    struct Inner {
+        name: String,
+        max: u8,
+    }
+
+    #[test]
+    fn every_fault_is_found_at_its_place() {
+        let text = "count = \"x\"\nchicken = 1\n\n[[listener]]\nname = 3\n[[listener]]\n  maxx = 1\n  max = 300\n";
+        let faults = read::<Outer>(&super::super::parse("test.toml", text).unwrap()).unwrap_err();
+        let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "test.toml:1:1: count: invalid type: string \"x\", expected u8",
+                "test.toml:2:1: chicken: unknown field `chicken`, expected `listener` or `count`",
+                "test.toml:5:1: listener[0].name: invalid type: integer `3`, expected a string",
+                "test.toml:7:3: listener[1].maxx: unknown field `maxx`, expected `name` or `max`",
+                "test.toml:8:3: listener[1].max: invalid value: integer `300`, expected u8",
+            ]
+        );
+    }
+
+    #[test]
+    fn syntax_errors_have_their_place() {
+        let faults = super::super::parse("test.toml", "a = \nb = 2\n[x\n").unwrap_err();
+        assert_eq!(faults[0].place.line_and_column().map(|(line, _)| line), Some(1));
+    }
+}
