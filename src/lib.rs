@@ -3,4 +3,5 @@
 pub mod header;
 pub mod mail;
 pub mod mime;
+pub mod smtp;
 pub mod tree;

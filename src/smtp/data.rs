@@ -1,0 +1,164 @@
+//! The octets between 354 and the final dot (RFC 5321 section 4.1.1.4).
+//!
+//! Only CRLF `.` CRLF ends the data, and only a dot behind CRLF is unstuffed; a lone CR or LF is an octet of the
+//! message like any other, so nothing that another server reads as an end of data can end it here.
+
+use memchr::memchr;
+
+/// Where the reader stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Behind CRLF, or at the very beginning.
+    LineStart,
+    /// Behind a dot at the start of a line; the dot is withheld.
+    Dot,
+    /// Behind that dot and a CR, both withheld.
+    DotReturn,
+    /// Inside a line.
+    Inside,
+}
+
+/// Collects one message; keeps at most `limit` octets and counts on beyond.
+#[derive(Debug)]
+pub(super) struct DataReader {
+    at: At,
+    last: u8,
+    octets: Vec<u8>,
+    length: u64,
+    limit: usize,
+}
+
+impl DataReader {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { at: At::LineStart, last: b'\n', octets: Vec::new(), length: 0, limit }
+    }
+
+    /// Takes octets up to the end of the data; says how many it took and whether the end was among them.
+    pub(super) fn feed(&mut self, input: &[u8]) -> (usize, bool) {
+        let mut taken = 0;
+        while let Some(rest) = input.get(taken..).filter(|rest| !rest.is_empty()) {
+            let first = rest.first().copied().unwrap_or_default();
+            match (self.at, first) {
+                (At::LineStart, b'.') => (self.at, taken) = (At::Dot, taken + 1),
+                (At::Dot, b'\r') => (self.at, taken) = (At::DotReturn, taken + 1),
+                (At::DotReturn, b'\n') => return (taken + 1, true),
+                (At::DotReturn, _) => {
+                    self.keep(b"\r");
+                    self.at = At::Inside;
+                }
+                (At::LineStart | At::Dot | At::Inside, _) => taken += self.line(rest),
+            }
+        }
+        (taken, false)
+    }
+
+    /// Takes the rest of a line, or all there is of it.
+    fn line(&mut self, rest: &[u8]) -> usize {
+        let length = memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        let piece = rest.get(..length).unwrap_or_default();
+        let before = piece.len().checked_sub(2).and_then(|at| piece.get(at)).copied().unwrap_or(self.last);
+        self.at = if piece.ends_with(b"\n") && before == b'\r' { At::LineStart } else { At::Inside };
+        self.keep(piece);
+        length
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        self.last = piece.last().copied().unwrap_or(self.last);
+        self.length = self.length.saturating_add(piece.len() as u64);
+        if self.overflows() {
+            self.octets = Vec::new();
+        } else {
+            self.octets.extend_from_slice(piece);
+        }
+    }
+
+    /// Whether more came than may be kept.
+    pub(super) fn overflows(&self) -> bool {
+        self.length > self.limit as u64
+    }
+
+    /// Octets held in memory.
+    pub(super) fn held(&self) -> usize {
+        self.octets.capacity()
+    }
+
+    /// Octets of the message so far, kept or not.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Frees what is held and keeps nothing more.
+    pub(super) fn discard(&mut self) {
+        self.limit = 0;
+        self.octets = Vec::new();
+    }
+
+    pub(super) fn into_octets(self) -> Vec<u8> {
+        self.octets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds in pieces of each size; gives the message and what was left over.
+    fn read(input: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let mut results = (1..=input.len().max(1)).map(|size| {
+            let mut reader = DataReader::new(1 << 20);
+            let mut consumed = 0;
+            for piece in input.chunks(size) {
+                let (taken, ended) = reader.feed(piece);
+                consumed += taken;
+                if ended {
+                    break;
+                }
+            }
+            (reader.into_octets(), input[consumed..].to_vec())
+        });
+        let first = results.next().unwrap();
+        assert!(results.all(|other| other == first), "the size of the pieces changes the message");
+        first
+    }
+
+    #[test]
+    fn an_empty_message_ends_at_once() {
+        assert_eq!(read(b".\r\nQUIT\r\n"), (vec![], b"QUIT\r\n".to_vec()));
+    }
+
+    #[test]
+    fn dots_are_unstuffed_behind_crlf_only() {
+        assert_eq!(read(b"..y\r\n...\r\na\n..b\r\n.\r\n").0, b".y\r\n..\r\na\n..b\r\n");
+    }
+
+    #[test]
+    fn only_crlf_dot_crlf_ends_the_data() {
+        for fake in
+            ["\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r", "\r\n.\r", "\r.\r\n", "\r\n\0.\r\n", "\n.\r", "\r\n.\r\r\n"]
+        {
+            let input = format!("a{fake}b\r\n.\r\nrest");
+            let (message, rest) = read(input.as_bytes());
+            assert_eq!(rest, b"rest", "{fake:?}");
+            assert!(message.ends_with(b"b\r\n"), "{fake:?}");
+        }
+    }
+
+    #[test]
+    fn beyond_the_limit_nothing_is_kept_but_the_end_is_found() {
+        let mut reader = DataReader::new(10);
+        let (taken, ended) = reader.feed(b"0123456789\r\n.\r\nNOOP\r\n");
+        assert!(ended && reader.overflows());
+        assert_eq!((taken, reader.length(), reader.held()), (15, 12, 0));
+    }
+
+    #[test]
+    fn agrees_with_smtp_proto_on_plain_messages() {
+        use smtp_proto::request::receiver::DataReceiver;
+        for input in ["a\r\n.\r\n", "a\r\n..b\r\nc\n.\nd\r\n.\r\n", "x\r\n\r\n.\r\n"] {
+            let mut receiver = DataReceiver::new();
+            let mut theirs = Vec::new();
+            assert!(receiver.ingest(&mut input.as_bytes().iter(), &mut theirs));
+            assert_eq!(read(input.as_bytes()).0, theirs, "{input:?}");
+        }
+    }
+}

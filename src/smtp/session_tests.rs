@@ -1,0 +1,69 @@
+use super::*;
+
+fn session() -> Session {
+    let offer = Offer { hostname: "relay.example.com".to_owned(), message_size: 1000, recipients: 2, errors: 4 };
+    let client = Client::new("192.0.2.1".parse().unwrap(), "smtp");
+    Session::new(Arc::new(offer), client, true, Id::nil)
+}
+
+fn codes(session: &mut Session, lines: &[&str]) -> Vec<u16> {
+    lines.iter().map(|line| session.line(line.as_bytes()).reply.unwrap().code()).collect()
+}
+
+#[test]
+fn a_transaction() {
+    let mut session = session();
+    assert_eq!(
+        codes(&mut session, &["EHLO x", "MAIL FROM:<a@example.com>", "RCPT TO:<b@example.net>"]),
+        [250, 250, 250]
+    );
+    assert!(matches!(session.line(b"DATA").next, Next::Data));
+    let step = session.data(Ok(Bytes::from("x")), 1);
+    let Next::Submit(transaction) = step.next else { panic!("{step:?}") };
+    assert_eq!(transaction.envelope.recipients[0].to_string(), "b@example.net");
+    assert_eq!(codes(&mut session, &["RCPT TO:<c@example.net>"]), [503], "recipients do not leak into the next");
+}
+
+#[test]
+fn data_after_refused_recipients_only_is_refused() {
+    let mut session = session();
+    let lines = ["EHLO x", "MAIL FROM:<a@example.com>", "RCPT TO:<bad@.example.net>", "DATA"];
+    assert_eq!(codes(&mut session, &lines), [250, 250, 553, 554]);
+    let Some(Event::Ended(open, End::Aborted)) = session.lost() else { panic!("no event") };
+    assert_eq!(open.refusal.unwrap().code(), 553);
+}
+
+#[test]
+fn the_third_recipient_is_put_off_and_a_repeated_one_counts_once() {
+    let mut session = session();
+    codes(&mut session, &["EHLO x", "MAIL FROM:<>"]);
+    let lines =
+        ["RCPT TO:<b@example.net>", "RCPT TO:<b@example.net>", "RCPT TO:<c@example.net>", "RCPT TO:<d@example.net>"];
+    assert_eq!(codes(&mut session, &lines), [250, 250, 250, 452]);
+}
+
+#[test]
+fn too_many_errors_end_the_session() {
+    let mut session = session();
+    assert_eq!(codes(&mut session, &["X", "X", "X", "X", "X"]), [500, 500, 500, 500, 421]);
+}
+
+#[test]
+fn a_client_that_may_not_relay_is_told_so_at_mail() {
+    let mut session = session();
+    session.may_relay = false;
+    session.line(b"EHLO x");
+    let step = session.line(b"MAIL FROM:<a@example.com>");
+    assert_eq!(step.reply.as_ref().map(Reply::code), Some(550));
+    assert!(matches!(step.event, Some(Event::MailRefused(..))));
+}
+
+#[test]
+fn a_message_too_large_is_refused_once() {
+    let mut session = session();
+    codes(&mut session, &["EHLO x", "MAIL FROM:<a@example.com>", "RCPT TO:<b@example.net>", "DATA"]);
+    let step = session.data(Err(DataFault::TooLarge), 1001);
+    assert_eq!(step.reply.map(|reply| reply.code()), Some(552));
+    assert!(matches!(step.event, Some(Event::Ended(_, End::Refused(_, 1001)))));
+    assert_eq!(codes(&mut session, &["MAIL FROM:<a@example.com> SIZE=1001", "NOOP"]), [552, 250]);
+}
