@@ -3,5 +3,6 @@
 pub mod header;
 pub mod mail;
 pub mod mime;
+pub mod rules;
 pub mod smtp;
 pub mod tree;

@@ -1,0 +1,50 @@
+//! `set`: a new value.
+
+use crate::{header::FieldName, rules::template::Template, tree::Node};
+
+use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError, field_name, keys};
+
+pub(super) const ROW: ActionRow = ActionRow {
+    key: "set",
+    doc: "gives the field a new value; without a selector it adds the field if it is not there",
+    example: "do = [{ set = { name = \"Precedence\", value = \"bulk\" } }]",
+    compile,
+};
+
+#[derive(Debug)]
+struct Set {
+    name: Option<FieldName>,
+    value: Template,
+}
+
+impl Action for Set {
+    fn apply(&self, scene: &mut Scene<'_>) -> Result<Flow, TemplateError> {
+        let value = scene.render(&self.value)?;
+        if value.trim().is_empty() {
+            return Ok(Flow::Next);
+        }
+        let at = match &self.name {
+            Some(name) => scene.draft.header.find(name.as_str()).next(),
+            None => scene.field,
+        };
+        match (at, &self.name) {
+            (Some(at), _) => scene.edit(at, |draft| draft.header.set(at, &value)),
+            (None, Some(name)) => {
+                scene.draft.header.append(name, &value);
+                scene.draft.trace.record(scene.rule, name.as_str(), (None, Some(value.as_bytes())));
+            }
+            (None, None) => {}
+        }
+        Ok(Flow::Next)
+    }
+}
+
+fn compile(node: &Node, selecting: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+    let (name, value) = if selecting {
+        (None, node)
+    } else {
+        let [name, value] = keys(node, ["name", "value"], compiler)?;
+        (Some(field_name(name, compiler)?), value)
+    };
+    Some(Box::new(Set { name, value: compiler.template(value)? }))
+}

@@ -1,0 +1,87 @@
+//! `reject`, `defer`, `discard`, `accept`: what becomes of the message.
+
+use crate::{
+    mail::{Enhanced, Reply},
+    rules::{run::Verdict, template::Template},
+    tree::Node,
+};
+
+use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError};
+
+pub(super) const REJECT: ActionRow = ActionRow {
+    key: "reject",
+    doc: "ends the run; the client gets this 5xx reply",
+    example: "do = [{ reject = \"550 5.7.1 {{ sender }} may not send this\" }]",
+    compile: |node, _, compiler| compile(node, compiler, '5'),
+};
+
+pub(super) const DEFER: ActionRow = ActionRow {
+    key: "defer",
+    doc: "ends the run; the client gets this 4xx reply",
+    example: "do = [{ defer = \"450 4.7.1 not now\" }]",
+    compile: |node, _, compiler| compile(node, compiler, '4'),
+};
+
+pub(super) const DISCARD: ActionRow = ActionRow {
+    key: "discard",
+    doc: "ends the run; the client is told Ok, the message is thrown away and logged",
+    example: "do = [{ discard = true }]",
+    compile: |node, _, compiler| plain(node, compiler, Plain::Discard),
+};
+
+pub(super) const ACCEPT: ActionRow = ActionRow {
+    key: "accept",
+    doc: "skips the rest of this file's rules",
+    example: "do = [{ accept = true }]",
+    compile: |node, _, compiler| plain(node, compiler, Plain::Accept),
+};
+
+#[derive(Clone, Copy, Debug)]
+enum Plain {
+    Discard,
+    Accept,
+}
+
+impl Action for Plain {
+    fn apply(&self, _: &mut Scene<'_>) -> Result<Flow, TemplateError> {
+        Ok(match self {
+            Self::Discard => Flow::End(Verdict::Discard),
+            Self::Accept => Flow::NextFile,
+        })
+    }
+}
+
+fn plain(node: &Node, compiler: &mut Compiler, action: Plain) -> Option<Box<dyn Action>> {
+    if compiler.flag(node)? {
+        return Some(Box::new(action));
+    }
+    compiler.fault(node, "write true; leave the action out to do nothing");
+    None
+}
+
+#[derive(Debug)]
+struct Refuse(Template);
+
+impl Action for Refuse {
+    fn apply(&self, scene: &mut Scene<'_>) -> Result<Flow, TemplateError> {
+        let text = scene.render(&self.0)?;
+        let unreadable = |_| Reply::new(451, Enhanced(4, 3, 5), &format!("Rule \"{}\" gives no reply", scene.rule));
+        let reply: Reply = text.parse().unwrap_or_else(unreadable);
+        Ok(Flow::End(if reply.is_transient() { Verdict::Defer(reply) } else { Verdict::Reject(reply) }))
+    }
+}
+
+/// The code stands in the text itself, so that it can be checked at load.
+fn compile(node: &Node, compiler: &mut Compiler, class: char) -> Option<Box<dyn Action>> {
+    let text = compiler.text(node)?;
+    let fault = match text.parse::<Reply>() {
+        Err(message) => Some(message),
+        Ok(_) if !text.starts_with(class) => Some(format!("{text:?} does not begin with {class}")),
+        Ok(_) => None,
+    };
+    if let Some(message) = fault {
+        compiler.fault(node, message);
+        return None;
+    }
+    Some(Box::new(Refuse(compiler.template(node)?)))
+}

@@ -1,0 +1,36 @@
+//! The editable message that the rules work on.
+
+use bytes::Bytes;
+
+use crate::{
+    header::{self, Header},
+    mail::{Envelope, Message},
+};
+
+use super::trace::Trace;
+
+/// A message with its envelope while the rules work on it.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// From whom and to whom.
+    pub envelope: Envelope,
+    /// The header.
+    pub header: Header,
+    /// The empty line and the body.
+    pub rest: Bytes,
+    /// What was done.
+    pub trace: Trace,
+}
+
+impl Draft {
+    /// A draft of a message as it came in.
+    pub fn new(envelope: Envelope, raw: &Bytes) -> Self {
+        let message = header::split(raw);
+        Self { envelope, header: Header::parse(&message.head), rest: message.rest, trace: Trace::default() }
+    }
+
+    /// The message as it is now.
+    pub fn message(&self) -> Message {
+        Message { head: self.header.finish(), rest: self.rest.clone() }
+    }
+}

@@ -1,0 +1,164 @@
+//! Text patterns: a glob (`X-RT-*`), a regular expression (`/^re:/i`), a named list (`@ses_once`), or an array of these,
+//! any of which may match. All of them run in linear time.
+
+use std::collections::HashSet;
+
+use regex::Regex;
+
+use crate::tree::Node;
+
+use super::file::Compiler;
+
+/// Lists that name lists, at most this deep.
+const DEPTH: usize = 8;
+
+/// Whether upper and lower case differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    Exact,
+    Ignored,
+}
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    case: Case,
+    everything: bool,
+    exact: HashSet<String>,
+    prefixes: Vec<String>,
+    regexes: Vec<Regex>,
+}
+
+impl Pattern {
+    /// Compiles a string or an array of strings.
+    pub(super) fn compile(node: &Node, case: Case, compiler: &mut Compiler) -> Option<Self> {
+        let mut pattern =
+            Self { case, everything: false, exact: HashSet::new(), prefixes: Vec::new(), regexes: Vec::new() };
+        let elements = node.as_array().unwrap_or(std::slice::from_ref(node)).to_vec();
+        let legal: Vec<bool> = elements.iter().map(|element| pattern.take(element, compiler, DEPTH)).collect();
+        legal.into_iter().all(|one| one).then_some(pattern)
+    }
+
+    /// Whether a text matches.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        if self.everything {
+            return true;
+        }
+        let lower;
+        let folded = match self.case {
+            Case::Ignored => {
+                lower = text.to_ascii_lowercase();
+                lower.as_str()
+            }
+            Case::Exact => text,
+        };
+        self.exact.contains(folded)
+            || self.prefixes.iter().any(|prefix| folded.starts_with(prefix.as_str()))
+            || self.regexes.iter().any(|regex| regex.is_match(text))
+    }
+
+    fn take(&mut self, node: &Node, compiler: &mut Compiler, depth: usize) -> bool {
+        let Some(text) = node.as_text() else {
+            compiler.fault(node, format!("a pattern is a string or an array of strings, not a {}", node.kind()));
+            return false;
+        };
+        if text.starts_with('@') {
+            return self.take_list(node, compiler, depth);
+        }
+        if slashed(text).is_some() {
+            return self.take_regex(node, compiler);
+        }
+        self.take_glob(text);
+        true
+    }
+
+    fn take_list(&mut self, node: &Node, compiler: &mut Compiler, depth: usize) -> bool {
+        let list = node.as_text().unwrap_or_default().trim_start_matches('@');
+        let elements = compiler.lists.get(list).map(<[Node]>::to_vec);
+        let fault = match elements {
+            Some(_) if depth == 0 => format!("list {list} names itself, or lists are nested more than {DEPTH} deep"),
+            Some(elements) => return elements.iter().all(|element| self.take(element, compiler, depth - 1)),
+            None => format!("there is no list {list}; [list] defines one"),
+        };
+        compiler.fault(node, fault);
+        false
+    }
+
+    fn take_regex(&mut self, node: &Node, compiler: &mut Compiler) -> bool {
+        let (source, ignore) = node.as_text().and_then(slashed).unwrap_or_default();
+        let compiled = compile_regex(source, ignore || self.case == Case::Ignored);
+        match compiled {
+            Ok(regex) => self.regexes.push(regex),
+            Err(message) => {
+                compiler.fault(node, message);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn take_glob(&mut self, glob: &str) {
+        let glob = if self.case == Case::Ignored { glob.to_ascii_lowercase() } else { glob.to_owned() };
+        match glob.strip_suffix('*') {
+            Some("") => self.everything = true,
+            _ if !glob.contains(['*', '?']) => {
+                self.exact.insert(glob);
+            }
+            Some(prefix) if !prefix.contains(['*', '?']) => self.prefixes.push(prefix.to_owned()),
+            _ => {
+                let escaped = regex::escape(&glob).replace("\\*", ".*").replace("\\?", ".");
+                self.regexes.extend(compile_regex(&format!("^(?s:{escaped})$"), self.case == Case::Ignored).ok());
+            }
+        }
+    }
+}
+
+/// The source of `/…/` or `/…/i`, and whether case is ignored.
+pub(super) fn slashed(text: &str) -> Option<(&str, bool)> {
+    let inside = text.strip_prefix('/')?;
+    let ignoring = inside.strip_suffix("/i").map(|source| (source, true));
+    ignoring.or_else(|| inside.strip_suffix('/').map(|source| (source, false)))
+}
+
+/// A regular expression of bounded size.
+pub(super) fn compile_regex(source: &str, ignore_case: bool) -> Result<Regex, String> {
+    let built = regex::RegexBuilder::new(source).case_insensitive(ignore_case).size_limit(1 << 20).build();
+    built.map_err(|error| {
+        let text = error.to_string();
+        format!(
+            "/{source}/ is no regular expression: {}",
+            text.lines().last().unwrap_or_default().trim_start_matches("error: ")
+        )
+    })
+}
+
+/// A pattern over several values: it holds when any value matches, or all of them with `{ every = … }`.
+#[derive(Debug)]
+pub(super) struct Values {
+    pattern: Pattern,
+    every: bool,
+}
+
+impl Values {
+    /// Compiles a pattern, or a table with the key `every`.
+    pub(super) fn compile(node: &Node, case: Case, compiler: &mut Compiler) -> Option<Self> {
+        let Some(entries) = node.as_table() else {
+            return Pattern::compile(node, case, compiler).map(|pattern| Self { pattern, every: false });
+        };
+        match entries {
+            [only] if only.key == "every" => {
+                Pattern::compile(&only.node, case, compiler).map(|pattern| Self { pattern, every: true })
+            }
+            _ => {
+                compiler.fault(node, "a pattern is a string, an array of strings, or { every = … }");
+                None
+            }
+        }
+    }
+
+    /// Whether the values match; none never do.
+    pub(super) fn match_in<T: AsRef<str>>(&self, values: impl IntoIterator<Item = T>) -> bool {
+        let mut values = values.into_iter().map(|value| self.pattern.matches(value.as_ref())).peekable();
+        if self.every { values.peek().is_some() && values.all(|one| one) } else { values.any(|one| one) }
+    }
+}
