@@ -1,0 +1,214 @@
+//! The one door: a [`Transaction`] goes in, an [`Accepted`] message or a [`Refusal`] comes out.
+//!
+//! Pure: the rules run, then the lint of each upstream that the message may take. It knows neither store nor upstream;
+//! what becomes of an accepted message is its [`Sink`]'s.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use jiff::ZonedDateTime;
+
+use crate::{
+    header::{self, Hop},
+    mail::{Enhanced, Envelope, Id, Message, Reply, Size, Soon},
+    rules::{Draft, Facts, Rules, Trace, Verdict},
+    smtp::Transaction,
+    upstream::{Finding, LintMode, Severity},
+};
+
+/// A message that may go on its way.
+#[derive(Clone, Debug)]
+pub struct Accepted {
+    /// The id of the transaction.
+    pub id: Id,
+    /// From whom and to whom, after the rules.
+    pub envelope: Envelope,
+    /// As it is to leave.
+    pub message: Message,
+}
+
+/// A message that goes nowhere.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// What the client hears.
+    pub reply: Reply,
+    /// `refused` or `discarded`, for the log.
+    pub outcome: &'static str,
+    /// The cause, for the log.
+    pub reason: String,
+}
+
+/// What intake learnt of a message, whatever became of it.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// What the rules did.
+    pub trace: Trace,
+    /// The header fields that the log wants, as they came in.
+    pub fields: Vec<(String, String)>,
+    /// What an upstream may object to, without being sure.
+    pub warnings: Vec<String>,
+}
+
+/// What became of an accepted message.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// What the client hears.
+    pub reply: Reply,
+    /// The word for the log: `delivered`, `deferred`, `failed`.
+    pub outcome: &'static str,
+    /// The cause, for the log.
+    pub reason: String,
+    /// The upstream that was asked.
+    pub upstream: Option<String>,
+    /// Its id of the message.
+    pub remote_id: Option<String>,
+}
+
+/// Where accepted mail goes.
+///
+/// When the receipt's reply is a 250, the message is durable here or accepted by an upstream. When the caller stops
+/// waiting, an attempt under way is still finished and logged.
+pub trait Sink: Send + Sync {
+    /// Takes a message.
+    fn take(&self, accepted: Accepted) -> Soon<'_, Receipt>;
+}
+
+/// What an upstream would refuse.
+pub type Inspect = Arc<dyn Fn(&Envelope, &Message) -> Vec<Finding> + Send + Sync>;
+
+/// The lint of one upstream.
+#[derive(Clone)]
+pub struct Lint {
+    /// The upstream's name.
+    pub upstream: String,
+    /// What becomes of a message with findings.
+    pub mode: LintMode,
+    /// Finds them.
+    pub inspect: Inspect,
+}
+
+/// Limits that hold before and after the rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Octets of a message.
+    pub message_size: Size,
+    /// Octets of its header.
+    pub header_size: Size,
+    /// Received fields, against loops (RFC 5321 section 6.3).
+    pub received: usize,
+}
+
+/// The door.
+pub struct Intake {
+    /// The rules.
+    pub rules: Rules,
+    /// The lint of each upstream.
+    pub lints: Vec<Lint>,
+    /// Our own name, for Received.
+    pub hostname: String,
+    /// What is too much.
+    pub limits: Limits,
+    /// The header fields that the log wants.
+    pub log_fields: Vec<String>,
+}
+
+impl Intake {
+    /// Makes of a transaction what will leave, or says why nothing will.
+    pub fn prepare(&self, transaction: Transaction, time: &ZonedDateTime) -> (Story, Result<Accepted, Refusal>) {
+        let mut story = Story::default();
+        let result = self.try_prepare(transaction, time, &mut story);
+        (story, result)
+    }
+
+    fn try_prepare(
+        &self,
+        transaction: Transaction,
+        time: &ZonedDateTime,
+        story: &mut Story,
+    ) -> Result<Accepted, Refusal> {
+        let Transaction { id, client, envelope, raw } = transaction;
+        let smtputf8 = envelope.smtputf8;
+        let mut draft = Draft::new(envelope, &raw);
+        story.fields = self.logged(&draft);
+        self.check_header(&draft, raw.len())?;
+        let facts = Facts { id, client, size: raw.len() };
+        let verdict = self.rules.run(&facts, &mut draft);
+        story.trace = std::mem::take(&mut draft.trace);
+        match verdict {
+            Verdict::Accept => {}
+            Verdict::Reject(reply) | Verdict::Defer(reply) => return Err(refused(reply, "a rule")),
+            Verdict::Discard => {
+                let reply = Reply::new(250, Enhanced(2, 0, 0), "Ok");
+                return Err(Refusal { reply, outcome: "discarded", reason: "a rule".to_owned() });
+            }
+        }
+        let hop = Hop { client: &facts.client, hostname: &self.hostname, id, time, smtputf8 };
+        let message = Message { head: traced_head(&mut draft, &hop), rest: draft.rest };
+        self.check_result(&draft.envelope, &message, story)?;
+        Ok(Accepted { id, envelope: draft.envelope, message })
+    }
+
+    /// The first field of each name that the log wants, unfolded but not decoded.
+    fn logged(&self, draft: &Draft) -> Vec<(String, String)> {
+        let first = |name: &String| {
+            let at = draft.header.find(name).next()?;
+            let value = draft.header.unfolded(at);
+            let value = value.get(..1000).unwrap_or(&value);
+            Some((name.clone(), String::from_utf8_lossy(value).into_owned()))
+        };
+        self.log_fields.iter().filter_map(first).collect()
+    }
+
+    fn check_header(&self, draft: &Draft, size: usize) -> Result<(), Refusal> {
+        let octets = size - draft.rest.len();
+        if octets > self.limits.header_size.octets() {
+            let text = format!("The header has {octets} octets; at most {} are taken", self.limits.header_size.0);
+            return Err(refused(Reply::new(552, Enhanced(5, 3, 4), &text), "header_size"));
+        }
+        let hops = draft.header.find("Received").count();
+        if hops > self.limits.received {
+            let text = format!("{hops} Received fields: the message loops");
+            return Err(refused(Reply::new(554, Enhanced(5, 4, 6), &text), "received"));
+        }
+        Ok(())
+    }
+
+    fn check_result(&self, envelope: &Envelope, message: &Message, story: &mut Story) -> Result<(), Refusal> {
+        if message.len() as u64 > self.limits.message_size.0.saturating_add(self.limits.header_size.0) {
+            let text = format!("The message has {} octets after repairs", message.len());
+            return Err(refused(Reply::new(552, Enhanced(5, 3, 4), &text), "message_size"));
+        }
+        let mut refusals = Vec::new();
+        for lint in self.lints.iter().filter(|lint| lint.mode != LintMode::Off) {
+            let findings = (lint.inspect)(envelope, message);
+            let hard = findings.iter().find(|finding| finding.severity == Severity::Refuse);
+            match hard {
+                Some(finding) if lint.mode == LintMode::Refuse => refusals.push(finding.clone()),
+                _ => story.warnings.extend(findings.iter().map(|finding| format!("{}: {finding}", lint.upstream))),
+            }
+        }
+        let every = refusals.len() == self.lints.len();
+        match refusals.first() {
+            Some(finding) if every => {
+                let text = format!("SES would refuse this message: {finding}");
+                Err(refused(Reply::new(554, Enhanced(5, 6, 0), &text), "lint"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refused(reply: Reply, by: &str) -> Refusal {
+    Refusal { reason: format!("{by}: {}", reply.text()), reply, outcome: "refused" }
+}
+
+/// The header without an inbound Return-Path, which SES would check, and with our own Received before all else.
+fn traced_head(draft: &mut Draft, hop: &Hop<'_>) -> Bytes {
+    let paths: Vec<usize> = draft.header.find("Return-Path").collect();
+    paths.into_iter().for_each(|at| draft.header.remove(at));
+    let received = header::received(hop);
+    let mut head = BytesMut::with_capacity(received.len() + draft.header.len());
+    head.extend_from_slice(received.as_bytes());
+    head.extend_from_slice(&draft.header.finish());
+    head.freeze()
+}

@@ -1,0 +1,167 @@
+//! Where lines go: a thread of its own writes them, so that a slow disk or a full pipe stops no mail.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread::JoinHandle,
+};
+
+use super::{Format, FormatError, Record, Settings};
+
+/// Lines that may wait for the disk.
+const WAITING: usize = 20_000;
+
+/// Called for each line that could not be written, with the line and the cause.
+pub type Alarm = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// An access log that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The format means nothing.
+    #[error("access_log.format: {0}")]
+    Format(#[from] FormatError),
+    /// The file cannot be appended to.
+    #[error("access_log.output: cannot append to {path}: {cause}")]
+    File {
+        /// The path in the settings.
+        path: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The writing thread cannot be started.
+    #[error("access_log: {0}")]
+    Thread(io::Error),
+}
+
+enum Order {
+    Line(String),
+    Reopen,
+}
+
+/// The access log.
+pub struct AccessLog {
+    format: Format,
+    orders: Option<SyncSender<Order>>,
+    writer: Option<JoinHandle<()>>,
+    alarm: Alarm,
+}
+
+impl AccessLog {
+    /// Opens the log.
+    ///
+    /// # Errors
+    /// A wrong format, or a file that cannot be appended to.
+    pub fn open(settings: &Settings, alarm: Alarm) -> Result<Self, OpenError> {
+        let format = Format::compile(&settings.format)?;
+        let output = match settings.output.as_str() {
+            "off" => return Ok(Self { format, orders: None, writer: None, alarm }),
+            "stdout" => Output::Stdout,
+            path => {
+                let file =
+                    append(&PathBuf::from(path)).map_err(|cause| OpenError::File { path: path.to_owned(), cause })?;
+                Output::File { path: PathBuf::from(path), file: Some(file) }
+            }
+        };
+        let (orders, received) = sync_channel(WAITING);
+        let for_thread = Arc::clone(&alarm);
+        let thread = std::thread::Builder::new().name("access log".to_owned());
+        let writer = thread.spawn(move || work(output, &received, &for_thread)).map_err(OpenError::Thread)?;
+        Ok(Self { format, orders: Some(orders), writer: Some(writer), alarm })
+    }
+
+    /// The header fields that its lines show.
+    pub fn header_fields(&self) -> Vec<String> {
+        self.format.header_fields()
+    }
+
+    /// Writes a record; never waits for the disk.
+    pub fn write(&self, record: &Record) {
+        let Some(orders) = &self.orders else { return };
+        let line = self.format.line(record);
+        if let Err(error) = orders.try_send(Order::Line(line)) {
+            let (std::sync::mpsc::TrySendError::Full(order) | std::sync::mpsc::TrySendError::Disconnected(order)) =
+                error;
+            if let Order::Line(line) = order {
+                (self.alarm)(&line, "more lines wait than can be written");
+            }
+        }
+    }
+
+    /// Opens the file anew, as log rotation wants it.
+    pub fn reopen(&self) {
+        if let Some(orders) = &self.orders {
+            let _ = orders.try_send(Order::Reopen);
+        }
+    }
+}
+
+/// All lines are written when it is gone.
+impl Drop for AccessLog {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+enum Output {
+    Stdout,
+    File { path: PathBuf, file: Option<File> },
+}
+
+fn append(path: &PathBuf) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+impl Output {
+    /// A line goes out in one write, so that lines of several processes do not mix.
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        match self {
+            Self::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(line.as_bytes())?;
+                stdout.flush()
+            }
+            Self::File { path, file } => {
+                let open = match file.take() {
+                    Some(open) => open,
+                    None => append(path)?,
+                };
+                file.insert(open).write_all(line.as_bytes())
+            }
+        }
+    }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout => Ok(()),
+            Self::File { path, file } => {
+                *file = Some(append(path)?);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn work(mut output: Output, orders: &Receiver<Order>, alarm: &Alarm) {
+    while let Ok(order) = orders.recv() {
+        match order {
+            Order::Line(line) => {
+                if let Err(error) = output.write(&format!("{line}\n")) {
+                    alarm(&line, &error.to_string());
+                }
+            }
+            Order::Reopen => {
+                if let Err(error) = output.reopen() {
+                    alarm("(the log stays open)", &format!("cannot be opened anew: {error}"));
+                }
+            }
+        }
+    }
+}

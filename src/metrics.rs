@@ -1,0 +1,83 @@
+//! Counters for `/metrics`, in the OpenMetrics text format.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+/// The word for what became of something; a small fixed set.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+/// All counters; none of them is global.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    messages: Family<Outcome, Counter>,
+    attempts: Family<Outcome, Counter>,
+    sessions: Counter,
+    open: Gauge,
+    lost_lines: Counter<u64, AtomicU64>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("headgate");
+        let (messages, attempts) = (Family::<Outcome, Counter>::default(), Family::<Outcome, Counter>::default());
+        let (sessions, open, lost_lines) = (Counter::default(), Gauge::default(), Counter::default());
+        registry.register("messages", "Mail transactions by their end", messages.clone());
+        registry.register("attempts", "Attempts at an upstream by their outcome", attempts.clone());
+        registry.register("sessions", "SMTP sessions begun", sessions.clone());
+        registry.register("open_sessions", "SMTP sessions now", open.clone());
+        registry.register("log_lines_lost", "Access log lines that could not be written", lost_lines.clone());
+        for outcome in ["accepted", "refused", "discarded", "aborted"] {
+            drop(messages.get_or_create(&Outcome { outcome }));
+        }
+        for outcome in ["delivered", "deferred", "failed"] {
+            drop(attempts.get_or_create(&Outcome { outcome }));
+        }
+        Self { registry, messages, attempts, sessions, open, lost_lines }
+    }
+}
+
+impl Metrics {
+    /// A transaction ended: `accepted`, `refused`, `discarded` or `aborted`.
+    pub fn message(&self, outcome: &'static str) {
+        self.messages.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    /// An attempt ended: `delivered`, `deferred` or `failed`.
+    pub fn attempt(&self, outcome: &'static str) {
+        self.attempts.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    /// A session began.
+    pub fn session_begins(&self) {
+        self.sessions.inc();
+        self.open.inc();
+    }
+
+    /// A session ended.
+    pub fn session_ends(&self) {
+        self.open.dec();
+    }
+
+    /// A line of the access log is lost.
+    pub fn line_lost(&self) {
+        self.lost_lines.inc();
+    }
+
+    /// The page.
+    pub fn page(&self) -> String {
+        let mut text = String::new();
+        match encode(&mut text, &self.registry) {
+            Ok(()) => text,
+            Err(error) => format!("# {error}\n"),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What SES would refuse, known before SES is asked.
+//!
+//! Only what is documented, in the service model, or in a reply that SES was seen to give refuses.
+
+use std::collections::HashSet;
+
+use memchr::{memchr, memchr_iter};
+
+use crate::{
+    header::{self, Header},
+    mail::{Envelope, Message},
+    mime::mailboxes,
+};
+
+/// Octets of a message after base64: 40 MB (SES quotas page).
+const ENCODED_MAX: usize = 40 * 1024 * 1024;
+/// Octets of a line without CRLF (service model of SESv2, RFC 5322 section 2.1.1).
+const LINE_MAX: usize = 998;
+/// Recipients of one call (SES quotas page).
+pub(super) const RECIPIENTS_MAX: usize = 50;
+
+/// The fields that may stand once only: https://docs.aws.amazon.com/ses/latest/dg/header-fields.html, in lower case.
+pub(super) const ONCE_ONLY: &[&str] = &[
+    "accept-language",
+    "acceptlanguage",
+    "archived-at",
+    "auto-submitted",
+    "bounces-to",
+    "comments",
+    "content-alternative",
+    "content-base",
+    "content-class",
+    "content-description",
+    "content-disposition",
+    "content-duration",
+    "content-id",
+    "content-language",
+    "content-length",
+    "content-location",
+    "content-md5",
+    "content-transfer-encoding",
+    "content-type",
+    "date",
+    "delivered-to",
+    "disposition-notification-options",
+    "disposition-notification-to",
+    "dkim-signature",
+    "domainkey-signature",
+    "errors-to",
+    "from",
+    "importance",
+    "in-reply-to",
+    "keywords",
+    "list-archive",
+    "list-help",
+    "list-id",
+    "list-owner",
+    "list-post",
+    "list-subscribe",
+    "list-unsubscribe",
+    "list-unsubscribe-post",
+    "message-context",
+    "message-id",
+    "mime-version",
+    "organization",
+    "original-from",
+    "original-message-id",
+    "original-recipient",
+    "original-subject",
+    "precedence",
+    "priority",
+    "references",
+    "reply-to",
+    "return-path",
+    "return-receipt-to",
+    "sender",
+    "sensitivity",
+    "solicitation",
+    "subject",
+    "thread-index",
+    "thread-topic",
+    "user-agent",
+    "vbr-info",
+];
+
+/// How sure it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Severity {
+    /// SES refuses it.
+    Refuse,
+    /// SES may refuse it.
+    Warn,
+}
+
+/// Something that SES would not take.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// How sure it is.
+    pub severity: Severity,
+    /// The line of the message, from 1; 0 when it is about the whole.
+    pub line: usize,
+    /// What is wrong, with the field's name.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.reason),
+            line => write!(f, "line {line}: {}", self.reason),
+        }
+    }
+}
+
+/// Looks at a message as it would be sent.
+pub fn lint(envelope: &Envelope, message: &Message) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if message.len().div_ceil(3).saturating_mul(4) > ENCODED_MAX {
+        findings.push(refuse(0, format!("{} octets are over the 40 MB that SES takes after base64", message.len())));
+    }
+    if envelope.recipients.len() > RECIPIENTS_MAX {
+        findings.push(refuse(0, format!("SES takes {RECIPIENTS_MAX} recipients a call")));
+    }
+    header_findings(message, &mut findings);
+    let first_body_line = memchr_iter(b'\n', &message.head).count() + 1;
+    line_findings(&message.head, 1, &mut findings);
+    line_findings(&message.rest, first_body_line, &mut findings);
+    findings
+}
+
+fn refuse(line: usize, reason: String) -> Finding {
+    Finding { severity: Severity::Refuse, line, reason }
+}
+
+fn header_findings(message: &Message, findings: &mut Vec<Finding>) {
+    let header = Header::parse(&message.head);
+    let (mut seen, mut line, mut from) = (HashSet::new(), 1, None);
+    for at in header.positions() {
+        let lines = header::lines(header.whole(at)).count();
+        match header.name(at) {
+            None => findings.push(refuse(line, malformed(header.whole(at)))),
+            Some(name) if is_spaced(header.whole(at), name) => {
+                findings.push(refuse(line, format!("blank between the field name {name} and its colon")));
+            }
+            Some(name) => {
+                let lower = name.to_ascii_lowercase();
+                if lower == "from" {
+                    from.get_or_insert(at);
+                }
+                if ONCE_ONLY.binary_search(&lower.as_str()).is_ok() && !seen.insert(lower) {
+                    findings.push(refuse(line, format!("Duplicate header '{name}'.")));
+                }
+            }
+        }
+        line += lines;
+    }
+    match from {
+        None => findings.push(refuse(0, "Missing required header 'From'.".to_owned())),
+        Some(at) if mailboxes(header.raw(at)).iter().any(|mailbox| !mailbox.address.is_ascii()) => {
+            findings.push(refuse(0, "From: the address is not ASCII".to_owned()));
+        }
+        Some(_) => {}
+    }
+}
+
+fn is_spaced(whole: &[u8], name: &str) -> bool {
+    whole.get(name.len()).is_some_and(|octet| *octet != b':')
+}
+
+fn malformed(whole: &[u8]) -> String {
+    let shown: String = String::from_utf8_lossy(whole.get(..60).unwrap_or(whole)).trim_end().to_owned();
+    if whole.first() == Some(&b':') {
+        format!("Empty header names are illegal: {shown:?}")
+    } else {
+        format!("this is no header field: {shown:?}")
+    }
+}
+
+/// Lines that are too long, and lone CR or LF; the first of each.
+fn line_findings(octets: &[u8], first: usize, findings: &mut Vec<Finding>) {
+    let (mut start, mut line, mut long, mut lone) = (0, first, false, false);
+    while let Some(rest) = octets.get(start..).filter(|rest| !rest.is_empty()) {
+        let end = memchr(b'\n', rest);
+        let content = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        let text = content.strip_suffix(b"\r").unwrap_or(content);
+        if text.len() > LINE_MAX && !long {
+            long = true;
+            findings.push(refuse(line, format!("a line of {} octets is over the {LINE_MAX} allowed", text.len())));
+        }
+        let wrong = memchr(b'\r', text).is_some() || end.is_some() && text.len() == content.len();
+        if wrong && !lone {
+            lone = true;
+            findings.push(refuse(line, "a lone CR or LF (RFC 5321 section 2.3.8)".to_owned()));
+        }
+        start += content.len() + usize::from(end.is_some());
+        line += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn findings(raw: &str) -> Vec<String> {
+        let message = header::split(&Bytes::from(raw.to_owned()));
+        lint(&Envelope::default(), &message).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_plain_message_is_clean() {
+        assert_eq!(
+            findings("From: a@example.com\r\nReceived: x\r\nReceived: y\r\nChicken: yummy\r\n\r\nhi\r\n"),
+            [""; 0]
+        );
+        assert_eq!(findings(&format!("From: a@example.com\r\n\r\n{}\r\n", "x".repeat(998))), [""; 0]);
+    }
+
+    #[test]
+    fn what_ses_refuses_is_found_with_its_line() {
+        assert_eq!(
+            findings("From: a@example.com\r\nDate: x\r\n y\r\ndate: z\r\n\r\n"),
+            ["line 4: Duplicate header 'date'."]
+        );
+        assert_eq!(findings("To: a@example.com\r\n\r\n"), ["Missing required header 'From'."]);
+        assert_eq!(findings("From: a@example.com\r\n: x\r\n\r\n"), ["line 2: Empty header names are illegal: \": x\""]);
+        assert_eq!(
+            findings("From: a@example.com\r\nno field\r\n\r\n"),
+            ["line 2: this is no header field: \"no field\""]
+        );
+        assert_eq!(
+            findings("From: a@example.com\r\nX :y\r\n\r\n"),
+            ["line 2: blank between the field name X and its colon"]
+        );
+        assert_eq!(
+            findings("From: a@example.com\r\n\r\na\nb\r\n"),
+            ["line 3: a lone CR or LF (RFC 5321 section 2.3.8)"]
+        );
+        assert_eq!(
+            findings("From: a@example.com\r\n\r\na\rb\r\n"),
+            ["line 3: a lone CR or LF (RFC 5321 section 2.3.8)"]
+        );
+        let long = format!("From: a@example.com\r\n\r\n{}\r\n", "x".repeat(999));
+        assert_eq!(findings(&long), ["line 3: a line of 999 octets is over the 998 allowed"]);
+    }
+
+    #[test]
+    fn the_list_is_sorted_and_the_one_of_the_shipped_rules() {
+        assert!(ONCE_ONLY.is_sorted());
+        let rules: toml::Table = include_str!("../../../rules/ses.toml").parse().unwrap();
+        let mut shipped: Vec<String> = rules["list"]["ses_once"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|name| name.as_str().unwrap().to_lowercase())
+            .collect();
+        shipped.sort();
+        assert_eq!(shipped, ONCE_ONLY);
+    }
+}
