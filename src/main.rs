@@ -1,3 +1,5 @@
-//! The program; its rooms come one by one.
+//! Arguments → `cli::run` → exit code.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    headgate::cli::run(std::env::args_os())
+}

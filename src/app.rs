@@ -1,0 +1,219 @@
+//! The only place where the parts meet: build, run, reload, drain.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+    time::timeout,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    config::{Loaded, Settings},
+    console::{self, Pages},
+    delivery::{self, DIRECT_RECIPIENTS, Direct, Router},
+    intake::{Intake, Limits, Lint},
+    log::{self, AccessLog},
+    mail::Address,
+    metrics::Metrics,
+    rules::Rules,
+    server::{self, BindError, Gate, Listener},
+    smtp::Offer,
+    upstream::{self, SetupError, Upstream},
+};
+
+/// Why the gateway does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An upstream's settings cannot work.
+    #[error(transparent)]
+    Upstream(#[from] SetupError),
+    /// The access log cannot be opened.
+    #[error(transparent)]
+    Log(#[from] log::OpenError),
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The address of `[http]` cannot be listened on.
+    #[error("http: cannot listen on {address}: {cause}")]
+    Http {
+        /// The address in the settings.
+        address: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// Signals cannot be received.
+    #[error("signals: {0}")]
+    Signals(std::io::Error),
+}
+
+/// A gateway that is built and bound, and takes no connection yet.
+pub struct App {
+    settings: Settings,
+    listeners: Vec<Listener>,
+    http: Option<TcpListener>,
+    shared: server::Shared,
+    attempts: TaskTracker,
+    ready: Arc<AtomicBool>,
+    signals: Signals,
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl App {
+    /// Builds everything and binds the sockets.
+    ///
+    /// # Errors
+    /// What has to be changed before it can start.
+    pub async fn build(loaded: Loaded) -> Result<Self, StartError> {
+        let Loaded { settings, rules } = loaded;
+        let signals = Signals::receive().map_err(StartError::Signals)?;
+        let mut upstreams = Vec::new();
+        for one in &settings.upstreams {
+            upstreams.push((upstream::build(one).await?, one.weight));
+        }
+        let metrics = Arc::new(Metrics::default());
+        let counting = Arc::clone(&metrics);
+        let alarm: log::Alarm = Arc::new(move |line, cause| {
+            counting.line_lost();
+            tracing::error!(cause, line, "the access log cannot be written");
+        });
+        let log = Arc::new(AccessLog::open(&settings.access_log, alarm)?);
+        let mut listeners = Vec::new();
+        for one in &settings.listeners {
+            listeners.push(server::bind(one).await?);
+        }
+        let http = bind_http(&settings.http.address).await?;
+        let attempts = TaskTracker::new();
+        let behind = delivery::Shared { log: Arc::clone(&log), metrics: Arc::clone(&metrics), tasks: attempts.clone() };
+        let sink =
+            Direct::new(Router::new(&upstreams), &settings.delivery, settings.limits.memory.octets() / 2, behind)
+                .with_bounce_address(Address::parse(&settings.bounce.from).ok());
+        let shared = server::Shared {
+            intake: Arc::new(intake(&settings, rules, &upstreams, &log)),
+            sink: Arc::new(sink),
+            log,
+            metrics,
+            stopping: CancellationToken::new(),
+            leaving: CancellationToken::new(),
+            sessions: TaskTracker::new(),
+        };
+        Ok(Self { settings, listeners, http, shared, attempts, ready: Arc::new(AtomicBool::new(false)), signals })
+    }
+
+    /// Runs until SIGTERM or SIGINT, then drains.
+    pub async fn run(mut self) {
+        let gate = Arc::new(Gate::new(&self.settings.limits));
+        let pages = Pages { metrics: Arc::clone(&self.shared.metrics), ready: Arc::clone(&self.ready) };
+        let ended = CancellationToken::new();
+        if let Some(socket) = self.http.take() {
+            let ended = ended.clone();
+            tokio::spawn(async move {
+                if let Err(error) = console::serve(socket, pages, ended).await {
+                    tracing::error!(%error, "http ended");
+                }
+            });
+        }
+        let offer = self.offer();
+        for listener in std::mem::take(&mut self.listeners) {
+            let address = listener.address().map(|address| address.to_string()).unwrap_or_default();
+            tracing::info!(listener = listener.name(), address, "listening");
+            let (gate, offer, shared) = (Arc::clone(&gate), offer.clone(), self.shared.clone());
+            tokio::spawn(async move { listener.run(&gate, offer, shared).await });
+        }
+        self.ready.store(true, Ordering::Relaxed);
+        self.wait_for_end().await;
+        self.ready.store(false, Ordering::Relaxed);
+        self.drain().await;
+        ended.cancel();
+    }
+
+    fn offer(&self) -> Offer {
+        let limits = &self.settings.limits;
+        Offer {
+            hostname: self.settings.own_name(),
+            message_size: limits.message_size.0,
+            recipients: limits.recipients.min(DIRECT_RECIPIENTS),
+            errors: limits.errors,
+        }
+    }
+
+    async fn wait_for_end(&mut self) {
+        loop {
+            tokio::select! {
+                _ = self.signals.terminate.recv() => return,
+                _ = self.signals.interrupt.recv() => return,
+                _ = self.signals.hang_up.recv() => {
+                    tracing::info!("SIGHUP: the access log is opened anew");
+                    self.shared.log.reopen();
+                }
+            }
+        }
+    }
+
+    /// No new mail; what is under way finishes; what takes longer than `drain` is told so.
+    async fn drain(&self) {
+        tracing::info!("draining");
+        self.shared.stopping.cancel();
+        self.shared.sessions.close();
+        self.attempts.close();
+        let finished = async {
+            self.shared.sessions.wait().await;
+            self.attempts.wait().await;
+        };
+        if timeout(self.settings.delivery.drain.0, finished).await.is_err() {
+            tracing::warn!("sessions or attempts are not finished within drain; they are told to come back");
+            self.shared.leaving.cancel();
+            let _ = timeout(std::time::Duration::from_secs(2), self.shared.sessions.wait()).await;
+        }
+    }
+}
+
+impl Signals {
+    fn receive() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+fn intake(settings: &Settings, rules: Rules, upstreams: &[(Arc<dyn Upstream>, u32)], log: &AccessLog) -> Intake {
+    let lints = upstreams.iter().zip(&settings.upstreams).map(|((upstream, _), one)| {
+        let upstream = Arc::clone(upstream);
+        Lint {
+            upstream: one.name.clone(),
+            mode: one.lint,
+            inspect: Arc::new(move |envelope, message| upstream.lint(envelope, message)),
+        }
+    });
+    let limits = &settings.limits;
+    Intake {
+        rules,
+        lints: lints.collect(),
+        hostname: settings.own_name(),
+        limits: Limits {
+            message_size: limits.message_size,
+            header_size: limits.header_size,
+            received: limits.received,
+        },
+        log_fields: log.header_fields(),
+    }
+}
+
+async fn bind_http(address: &str) -> Result<Option<TcpListener>, StartError> {
+    if address.is_empty() {
+        return Ok(None);
+    }
+    let bound = TcpListener::bind(address).await;
+    bound.map(Some).map_err(|cause| StartError::Http { address: address.to_owned(), cause })
+}

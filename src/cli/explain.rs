@@ -1,0 +1,151 @@
+//! `headgate explain FILE`: what the rules make of a message, and what SES would say.
+
+use std::{
+    fmt::Write as _,
+    io::{self, Read as _, Write as _},
+};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::{
+    mail::{Address, Client, Envelope, Id, Sender},
+    rules::{Draft, Facts, Trace, Verdict},
+    upstream::{Finding, lint},
+};
+
+use super::CommandRow;
+
+pub(super) const ROW: CommandRow = CommandRow { name: "explain", command, run };
+
+fn command() -> Command {
+    let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
+    let explain = Command::new("explain")
+        .about("Shows which rule changes which field of a message, before and after")
+        .arg(Arg::new("file").value_name("FILE").required(true).help("The message; - is standard input"))
+        .arg(
+            Arg::new("sender")
+                .long("sender")
+                .value_name("ADDRESS")
+                .default_value("sender@example.com")
+                .help("MAIL FROM; empty is the null sender"),
+        )
+        .arg(
+            Arg::new("recipient")
+                .long("recipient")
+                .value_name("ADDRESS")
+                .action(ArgAction::Append)
+                .help("RCPT TO; may be given several times"),
+        )
+        .arg(Arg::new("client").long("client").value_name("IP").default_value("127.0.0.1").help("The client's address"))
+        .arg(flag("message", "Prints the resulting message instead, octet for octet"))
+        .arg(flag("json", "Prints the explanation as JSON"));
+    super::settings_flags(explain)
+}
+
+fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
+    let loaded = match super::settings(matches) {
+        Ok(loaded) => loaded,
+        Err(code) => return Ok(code),
+    };
+    let file = matches.get_one::<String>("file").map(String::as_str).unwrap_or("-");
+    let raw = match read(file) {
+        Ok(raw) => Bytes::from(raw),
+        Err(error) => {
+            writeln!(io::stderr(), "headgate: cannot read {file}: {error}")?;
+            return Ok(super::NO_INPUT);
+        }
+    };
+    let envelope = match envelope(matches) {
+        Ok(envelope) => envelope,
+        Err(message) => {
+            writeln!(io::stderr(), "headgate: {message}")?;
+            return Ok(super::USAGE);
+        }
+    };
+    let address = matches.get_one::<String>("client").map(String::as_str).unwrap_or_default();
+    let client = Client::new(address.parse().with_context(|| format!("--client {address}"))?, "explain");
+    let mut draft = Draft::new(envelope, &raw);
+    let verdict = loaded.rules.run(&Facts { id: Id::nil(), client, size: raw.len() }, &mut draft);
+    let message = draft.message();
+    if matches.get_flag("message") {
+        io::stdout().write_all(&message.to_bytes())?;
+        return Ok(0);
+    }
+    let findings = lint(&draft.envelope, &message);
+    if matches.get_flag("json") {
+        super::print(&format!("{}\n", json(&draft.trace, &verdict, &findings)))?;
+    } else {
+        super::print(&text(&draft.trace, &verdict, &findings))?;
+    }
+    Ok(0)
+}
+
+fn read(file: &str) -> io::Result<Vec<u8>> {
+    if file != "-" {
+        return std::fs::read(file);
+    }
+    let mut raw = Vec::new();
+    io::stdin().read_to_end(&mut raw)?;
+    Ok(raw)
+}
+
+fn envelope(matches: &ArgMatches) -> Result<Envelope, String> {
+    let address = |text: &String| Address::parse(text).map_err(|error| format!("<{text}>: {error}"));
+    let sender = matches.get_one::<String>("sender").filter(|text| !text.is_empty()).map(address).transpose()?;
+    let given = matches.get_many::<String>("recipient").into_iter().flatten();
+    let mut recipients = given.map(address).collect::<Result<Vec<_>, _>>()?;
+    if recipients.is_empty() {
+        recipients.push(address(&"rcpt@example.net".to_owned())?);
+    }
+    Ok(Envelope { sender: Sender(sender), recipients, smtputf8: false })
+}
+
+fn text(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for change in &trace.changes {
+        if last != Some(&change.rule) {
+            let _ = writeln!(text, "{}", change.rule);
+            last = Some(&change.rule);
+        }
+        let named = |value: &str| {
+            if change.field.starts_with('(') { format!("{} {value}", change.field) } else { value.to_owned() }
+        };
+        if let Some(before) = &change.before {
+            let _ = writeln!(text, "  - {}", named(before));
+        }
+        if let Some(after) = &change.after {
+            let _ = writeln!(text, "  + {}", named(after));
+        }
+    }
+    if trace.count == 0 {
+        text.push_str("no rule changes anything\n");
+    } else if trace.count > trace.changes.len() {
+        let _ = writeln!(text, "… and {} more changes", trace.count - trace.changes.len());
+    }
+    let reply = match verdict {
+        Verdict::Reject(reply) | Verdict::Defer(reply) => format!(" {reply}"),
+        Verdict::Accept | Verdict::Discard => String::new(),
+    };
+    let _ = writeln!(text, "verdict: {}{reply}", verdict.word());
+    let lint = if findings.is_empty() {
+        "clean".to_owned()
+    } else {
+        findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    let _ = writeln!(text, "lint: {lint}");
+    text
+}
+
+fn json(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> serde_json::Value {
+    serde_json::json!({
+        "changes": trace.changes,
+        "count": trace.count,
+        "user": trace.user,
+        "env": trace.env,
+        "verdict": verdict.word(),
+        "lint": findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}

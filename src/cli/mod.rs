@@ -1,0 +1,128 @@
+//! The command line, one file a subcommand.
+//!
+//! Arguments go in, an exit code comes out (sysexits): 64 wrong usage, 66 no input, 69 cannot start, 78
+//! wrong settings. Data goes to stdout, everything else to stderr.
+
+mod config;
+mod explain;
+mod rules;
+mod serve;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::{
+    config::{Loaded, Request, load},
+    tree::Fault,
+};
+
+/// Wrong usage.
+const USAGE: u8 = 64;
+/// No input.
+const NO_INPUT: u8 = 66;
+/// The service cannot start.
+const UNAVAILABLE: u8 = 69;
+/// Wrong settings.
+const CONFIG: u8 = 78;
+
+/// One subcommand.
+struct CommandRow {
+    name: &'static str,
+    command: fn() -> Command,
+    run: fn(&ArgMatches) -> anyhow::Result<u8>,
+}
+
+/// All subcommands.
+const COMMANDS: &[CommandRow] = &[serve::ROW, explain::ROW, rules::ROW, config::ROW];
+
+/// Runs the program.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let matches = match program().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+        }
+    };
+    let Some((name, matches)) = matches.subcommand() else { return ExitCode::from(USAGE) };
+    let Some(row) = COMMANDS.iter().find(|row| row.name == name) else { return ExitCode::from(USAGE) };
+    match (row.run)(matches) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "headgate: {error:#}");
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+fn program() -> Command {
+    let program = Command::new("headgate")
+        .about("The SMTP front door for Amazon SES")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true);
+    COMMANDS.iter().fold(program, |program, row| program.subcommand((row.command)().name(row.name)))
+}
+
+/// The flags that say where settings come from.
+fn settings_flags(command: Command) -> Command {
+    command
+        .arg(Arg::new("config").long("config").value_name("FILE").help("The settings file (also HEADGATE_CONFIG)"))
+        .arg(Arg::new("listen").long("listen").value_name("ADDR").help("Listen there (also HEADGATE_LISTEN)"))
+        .arg(
+            Arg::new("upstream")
+                .long("upstream")
+                .value_name("KIND[:ARG]")
+                .help("ses[:REGION] or outbox:FOLDER (also HEADGATE_UPSTREAM)"),
+        )
+        .arg(
+            Arg::new("set")
+                .long("set")
+                .value_name("KEY=VALUE")
+                .action(ArgAction::Append)
+                .help("One setting, such as limits.recipients=100 (also HEADGATE_LIMITS__RECIPIENTS)"),
+        )
+}
+
+fn request(matches: &ArgMatches) -> Request {
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    let environment =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Request {
+        file: text("config").map(PathBuf::from),
+        environment: environment.collect(),
+        listen: text("listen"),
+        upstream: text("upstream"),
+        set: matches.get_many::<String>("set").into_iter().flatten().cloned().collect(),
+    }
+}
+
+/// The settings, or 78 with every fault on stderr.
+fn settings(matches: &ArgMatches) -> Result<Loaded, u8> {
+    load(&request(matches)).map_err(|faults| {
+        tell(&faults);
+        CONFIG
+    })
+}
+
+fn tell(faults: &[Fault]) {
+    let mut stderr = io::stderr().lock();
+    for fault in faults {
+        let _ = writeln!(stderr, "headgate: {fault}");
+    }
+}
+
+/// Writes to stdout; a closed pipe is no error.
+fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,202 @@
+//! What must hold between settings, and what a type alone cannot tell.
+
+use std::{collections::HashSet, net::SocketAddr};
+
+use ipnet::IpNet;
+
+use crate::{
+    delivery::Mode,
+    log::Format,
+    mail::Address,
+    server, tree,
+    tree::{Fault, Node, Step},
+    upstream::{self, Kind},
+};
+
+use super::Settings;
+
+/// A listener that anyone can reach must not relay for networks shorter than these prefixes.
+const SHORTEST: (u8, u8) = (8, 16);
+
+pub(super) fn check(settings: &Settings, root: &Node) -> Vec<Fault> {
+    let mut checker = Checker { root, faults: Vec::new() };
+    checker.hostname(settings);
+    checker.listeners(&settings.listeners);
+    checker.limits(&settings.limits);
+    checker.delivery(settings);
+    checker.upstreams(&settings.upstreams);
+    checker.logs(settings);
+    checker.faults
+}
+
+struct Checker<'a> {
+    root: &'a Node,
+    faults: Vec<Fault>,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, path: &[Step], message: &str) {
+        let place = self.root.place_of(path);
+        self.faults.push(Fault::new(&place, format!("{}: {message}", tree::dotted(path))));
+    }
+
+    fn hostname(&mut self, settings: &Settings) {
+        let name = &settings.hostname;
+        if !name.is_empty() && Address::from_parts("postmaster", name).is_err() {
+            self.fault(&["hostname".into()], &format!("{name:?} is no host name, such as relay.example.com"));
+        }
+    }
+
+    fn listeners(&mut self, listeners: &[server::Settings]) {
+        if listeners.is_empty() {
+            self.fault(&["listener".into()], "at least one [[listener]] is needed");
+        }
+        let mut names = HashSet::new();
+        for (index, listener) in listeners.iter().enumerate() {
+            let path = |key: &str| [Step::from("listener"), Step::from(index), Step::from(key)];
+            if listener.name.is_empty() || !names.insert(listener.name.to_ascii_lowercase()) {
+                self.fault(
+                    &path("name"),
+                    &format!("{:?} is empty or used twice; each listener has a name of its own", listener.name),
+                );
+            }
+            match listener.address.parse::<SocketAddr>() {
+                Ok(address) if address.ip().is_loopback() => {}
+                Ok(_) => self.open_relay(&path("allow"), listener),
+                Err(_) => {
+                    let text = format!(
+                        "{:?} is no address with a port, such as \"127.0.0.1:2525\" or \"[::]:25\"",
+                        listener.address
+                    );
+                    self.fault(&path("address"), &text);
+                }
+            }
+        }
+    }
+
+    fn open_relay(&mut self, path: &[Step], listener: &server::Settings) {
+        let networks: Vec<IpNet> = listener.allow.iter().map(|network| network.0).collect();
+        let open = IpNet::aggregate(&networks).into_iter().find(|network| {
+            let shortest = if network.addr().is_ipv4() { SHORTEST.0 } else { SHORTEST.1 };
+            network.prefix_len() < shortest && !network.addr().is_loopback()
+        });
+        if let Some(network) = open {
+            let text = format!(
+                "listener {} on {} would be an open relay for {network}; allow the networks of your own clients, such as \"10.0.0.0/8\", or listen on 127.0.0.1",
+                listener.name, listener.address
+            );
+            self.fault(path, &text);
+        }
+    }
+
+    fn limits(&mut self, limits: &server::Limits) {
+        let counts = [
+            ("recipients", limits.recipients),
+            ("connections", limits.connections),
+            ("connections_per_client", limits.connections_per_client),
+            ("received", limits.received),
+        ];
+        for (key, _) in counts.iter().filter(|(_, count)| *count == 0) {
+            self.fault(&["limits".into(), (*key).into()], "at least 1 is needed");
+        }
+        if limits.message_size.0 == 0 || limits.header_size.0 == 0 {
+            self.fault(&["limits".into(), "message_size".into()], "message_size and header_size are more than 0");
+        }
+        if limits.message_size.0.saturating_mul(4) > limits.memory.0 {
+            let text = format!(
+                "a message of {} needs a memory of at least {} octets",
+                limits.message_size,
+                limits.message_size.0.saturating_mul(4)
+            );
+            self.fault(&["limits".into(), "memory".into()], &text);
+        }
+    }
+
+    fn delivery(&mut self, settings: &Settings) {
+        if settings.delivery.mode == Mode::Queue {
+            self.fault(&["delivery".into(), "mode".into()], "this version has no queue; write mode = \"direct\"");
+        }
+        if settings.delivery.concurrency == 0 {
+            self.fault(&["delivery".into(), "concurrency".into()], "at least 1 is needed");
+        }
+        let from = &settings.bounce.from;
+        if !from.is_empty()
+            && let Err(error) = Address::parse(from)
+        {
+            self.fault(&["bounce".into(), "from".into()], &format!("{from:?}: {error}"));
+        }
+    }
+
+    fn upstreams(&mut self, upstreams: &[upstream::Settings]) {
+        if upstreams.iter().all(|upstream| upstream.weight == 0) {
+            self.fault(&["upstream".into()], "at least one [[upstream]] with a weight above 0 is needed");
+        }
+        let mut names = HashSet::new();
+        for (index, upstream) in upstreams.iter().enumerate() {
+            let path = |key: &str| [Step::from("upstream"), Step::from(index), Step::from(key)];
+            if upstream.name.is_empty() || !names.insert(upstream.name.as_str()) {
+                self.fault(
+                    &path("name"),
+                    &format!("{:?} is empty or used twice; each upstream has a name of its own", upstream.name),
+                );
+            }
+            let endpoint = &upstream.endpoint_url;
+            if !endpoint.is_empty() && !is_url(endpoint) {
+                self.fault(
+                    &path("endpoint_url"),
+                    &format!("{endpoint:?} is no URL, such as https://email.eu-west-1.amazonaws.com"),
+                );
+            }
+            match upstream.kind {
+                Kind::Outbox if upstream.path.as_os_str().is_empty() => {
+                    self.fault(&path("path"), "an outbox needs the path of its Maildir")
+                }
+                Kind::Outbox => self.only_for_ses(upstream, &path),
+                Kind::Ses if !upstream.path.as_os_str().is_empty() => {
+                    self.fault(&path("path"), "path belongs to kind = \"outbox\"")
+                }
+                Kind::Ses => {}
+            }
+        }
+    }
+
+    fn only_for_ses(&mut self, upstream: &upstream::Settings, path: &dyn Fn(&str) -> [Step; 3]) {
+        let given = [
+            ("region", &upstream.region),
+            ("endpoint_url", &upstream.endpoint_url),
+            ("profile", &upstream.profile),
+            ("configuration_set", &upstream.configuration_set),
+        ];
+        for (key, _) in given.iter().filter(|(_, value)| !value.is_empty()) {
+            self.fault(&path(key), &format!("{key} belongs to kind = \"ses\""));
+        }
+    }
+
+    fn logs(&mut self, settings: &Settings) {
+        if let Err(error) = Format::compile(&settings.access_log.format) {
+            self.fault(&["access_log".into(), "format".into()], &error.to_string());
+        }
+        if settings.access_log.output.ends_with("syslog") && !settings.access_log.output.contains('/')
+            || settings.access_log.output.is_empty()
+        {
+            self.fault(
+                &["access_log".into(), "output".into()],
+                "write stdout, off, or the path of a file; syslog is not in this version",
+            );
+        }
+        let address = &settings.http.address;
+        if !address.is_empty() && address.parse::<SocketAddr>().is_err() {
+            self.fault(
+                &["http".into(), "address".into()],
+                &format!("{address:?} is no address with a port, such as \"127.0.0.1:8025\""),
+            );
+        }
+    }
+}
+
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| {
+        rest.starts_with(|one: char| one.is_ascii_alphanumeric() || one == '[') && !rest.contains([' ', '\t'])
+    })
+}

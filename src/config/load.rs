@@ -1,0 +1,101 @@
+//! File, environment and flags into settings, with every fault at once.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    rules::{Rules, SourceText},
+    tree::{self, Fault, Node, Place, Step},
+};
+
+use super::{Settings, check, env};
+
+/// Where settings come from; later ones win.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// `--config`, or HEADGATE_CONFIG when there is no flag.
+    pub file: Option<PathBuf>,
+    /// The environment; only names that begin with HEADGATE_ are looked at.
+    pub environment: Vec<(String, String)>,
+    /// `--listen ADDR`.
+    pub listen: Option<String>,
+    /// `--upstream KIND[:ARG]`.
+    pub upstream: Option<String>,
+    /// `--set KEY=VALUE`.
+    pub set: Vec<String>,
+}
+
+/// Settings that may be used.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The settings, with absolute paths where the file's folder matters.
+    pub settings: Settings,
+    /// The rules they name.
+    pub rules: Rules,
+}
+
+/// Reads and checks all settings and the rules they name.
+///
+/// # Errors
+/// All faults, each with file, line and column, or with the flag or variable it comes from.
+pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
+    let variable =
+        |name: &str| request.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let file =
+        request.file.clone().or_else(|| variable("HEADGATE_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from));
+    let mut root = match &file {
+        Some(path) => tree::parse(&path.display().to_string(), &read_file(path, &Place::named("settings"))?)?,
+        None => Node::table(Place::named("settings")),
+    };
+    let mut faults = env::apply(&mut root, request);
+    let mut settings = match tree::read::<Settings>(&root) {
+        Ok(settings) => settings,
+        Err(more) => {
+            faults.extend(more);
+            return Err(faults);
+        }
+    };
+    let base = file.as_deref().and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
+    settings.resolve(&base);
+    faults.extend(check::check(&settings, &root));
+    match rules(&settings, &root) {
+        Ok(rules) if faults.is_empty() => Ok(Loaded { settings, rules }),
+        Ok(_) => Err(faults),
+        Err(more) => {
+            faults.extend(more);
+            Err(faults)
+        }
+    }
+}
+
+fn read_file(path: &Path, place: &Place) -> Result<String, Vec<Fault>> {
+    std::fs::read_to_string(path)
+        .map_err(|error| vec![Fault::new(place, format!("cannot read {}: {error}", path.display()))])
+}
+
+fn rules(settings: &Settings, root: &Node) -> Result<Rules, Vec<Fault>> {
+    let (mut sources, mut faults) = (Vec::new(), Vec::new());
+    for (index, name) in settings.rules.files.iter().enumerate() {
+        let place = root.place_of(&[Step::from("rules"), Step::from("files"), Step::from(index)]);
+        let source = match name.strip_prefix("builtin:") {
+            Some(shipped) => SourceText::builtin(shipped).ok_or_else(|| vec![Fault::new(&place, unknown(shipped))]),
+            None => read_file(Path::new(name), &place).map(|text| SourceText { name: name.clone(), text }),
+        };
+        match source {
+            Ok(source) => sources.push(source),
+            Err(more) => faults.extend(more),
+        }
+    }
+    match Rules::compile(&sources, &settings.rules.vars) {
+        Ok(rules) if faults.is_empty() => Ok(rules),
+        Ok(_) => Err(faults),
+        Err(more) => {
+            faults.extend(more);
+            Err(faults)
+        }
+    }
+}
+
+fn unknown(shipped: &str) -> String {
+    let known: Vec<&str> = crate::rules::BUILTINS.iter().map(|(name, _)| *name).collect();
+    format!("rules.files: there is no builtin:{shipped}; shipped are {}", known.join(", "))
+}

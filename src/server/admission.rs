@@ -1,0 +1,141 @@
+//! Who may come in now, and how much memory incoming messages may take.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+/// Octets of each message that need no budget: the number of connections bounds them.
+pub(super) const FREE: usize = 64 << 10;
+
+/// Counts connections, in all and by client.
+#[derive(Debug)]
+pub(super) struct Admission {
+    most: usize,
+    most_per_client: usize,
+    clients: Mutex<HashMap<IpAddr, usize>>,
+    all: AtomicUsize,
+}
+
+/// A connection that was let in; gives its place back when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    admission: Arc<Admission>,
+    client: IpAddr,
+}
+
+/// Why a connection was not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    House,
+    Client,
+}
+
+impl Admission {
+    pub(super) fn new(most: usize, most_per_client: usize) -> Arc<Self> {
+        Arc::new(Self { most, most_per_client, clients: Mutex::default(), all: AtomicUsize::new(0) })
+    }
+
+    pub(super) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<Place, Full> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.all.load(Ordering::Relaxed) >= self.most {
+            return Err(Full::House);
+        }
+        let count = clients.entry(client).or_default();
+        if *count >= self.most_per_client {
+            return Err(Full::Client);
+        }
+        *count += 1;
+        self.all.fetch_add(1, Ordering::Relaxed);
+        Ok(Place { admission: Arc::clone(self), client })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut clients = self.admission.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = clients.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
+                clients.remove(&self.client);
+            }
+        }
+        self.admission.all.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Octets that incoming messages may hold together.
+///
+/// Nobody waits for it: a message that finds no room is put off with 452, so that messages half read cannot block each
+/// other.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: AtomicUsize,
+}
+
+/// What one message has taken of the budget; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    budget: Arc<Budget>,
+    taken: usize,
+}
+
+impl Budget {
+    pub(super) fn new(octets: usize) -> Arc<Self> {
+        Arc::new(Self { left: AtomicUsize::new(octets) })
+    }
+
+    pub(super) fn share(self: &Arc<Self>) -> Share {
+        Share { budget: Arc::clone(self), taken: 0 }
+    }
+}
+
+impl Share {
+    /// Makes the share cover that many octets; false when there is no room.
+    pub(super) fn cover(&mut self, octets: usize) -> bool {
+        let Some(more) = octets.saturating_sub(FREE).checked_sub(self.taken) else { return true };
+        let take = |left: usize| left.checked_sub(more);
+        let room = self.budget.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        self.taken += if room { more } else { 0 };
+        room
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.left.fetch_add(self.taken, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_counted_and_given_back() {
+        let admission = Admission::new(3, 2);
+        let (one, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let first = admission.admit(one).unwrap();
+        let _second = admission.admit(one).unwrap();
+        assert_eq!(admission.admit(one).unwrap_err(), Full::Client);
+        let _third = admission.admit(other).unwrap();
+        assert_eq!(admission.admit(other).unwrap_err(), Full::House);
+        drop(first);
+        assert!(admission.admit(one).is_ok());
+    }
+
+    #[test]
+    fn the_budget_is_never_exceeded_and_given_back() {
+        let budget = Budget::new(1000);
+        let (mut one, mut other) = (budget.share(), budget.share());
+        assert!(one.cover(FREE) && one.cover(FREE + 600));
+        assert!(!other.cover(FREE + 500));
+        assert!(other.cover(FREE + 400));
+        drop(one);
+        assert!(other.cover(FREE + 1000));
+    }
+}

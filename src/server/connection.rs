@@ -1,0 +1,270 @@
+//! One connection: it reads, asks the session, performs its steps.
+//!
+//! Replies to pipelined commands are gathered and leave in one write. A command has a time as a whole, and so has a
+//! message's data, so a client that sends an octet a second ends as one that sends nothing.
+
+use std::{io, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{Instant, timeout, timeout_at},
+};
+
+use crate::{
+    header,
+    intake::{Receipt, Refusal},
+    mail::{Client, Enhanced, Id, Reply},
+    smtp::{Codec, Event, Item, Next, Session, Step, Transaction},
+};
+
+use super::{
+    BareLineEnds,
+    admission::Share,
+    line::{self, Handed},
+    listener::{House, Shared},
+};
+
+/// Octets read at once, and octets of replies gathered before they are sent.
+const PIECE: usize = 32 << 10;
+/// A message from this size on is prepared where it does not hold up other sessions.
+const HEAVY: usize = 256 << 10;
+
+/// What a connection ends with.
+enum Ending {
+    /// The client is gone, or a write failed.
+    Lost,
+    /// The last reply was sent.
+    Closed,
+}
+
+pub(super) struct Connection {
+    stream: TcpStream,
+    house: Arc<House>,
+    codec: Codec,
+    session: Session,
+    out: Vec<u8>,
+    share: Share,
+    reading_data: bool,
+    deadline: Instant,
+    began: Instant,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, client: Client, house: Arc<House>) -> Self {
+        let may_relay = house.settings.allow.iter().any(|network| network.0.contains(&client.address));
+        let session = Session::new(Arc::clone(&house.offer), client, may_relay, Id::mint);
+        let now = Instant::now();
+        Self {
+            stream,
+            session,
+            codec: Codec::default(),
+            out: Vec::new(),
+            share: house.budget.share(),
+            reading_data: false,
+            deadline: now + house.limits.command_time.0,
+            began: now,
+            house,
+        }
+    }
+
+    /// Talks until one side ends it.
+    pub(super) async fn run(mut self) {
+        let _ = self.stream.set_nodelay(true);
+        self.session.greeting().write(&mut self.out);
+        if let Ending::Lost = self.talk().await
+            && let Some(event) = self.session.lost()
+        {
+            self.log_event(event);
+        }
+        let _ = timeout(Duration::from_secs(1), self.stream.shutdown()).await;
+    }
+
+    async fn talk(&mut self) -> Ending {
+        loop {
+            while let Some(item) = self.codec.next_item() {
+                let step = self.step(item);
+                match self.perform(step).await {
+                    Ok(true) => {}
+                    Ok(false) => return Ending::Closed,
+                    Err(_) => return Ending::Lost,
+                }
+                if self.out.len() > PIECE && self.flush().await.is_err() {
+                    return Ending::Lost;
+                }
+            }
+            if self.reading_data && !self.share.cover(self.codec.held()) {
+                self.codec.starve();
+            }
+            if self.flush().await.is_err() {
+                return Ending::Lost;
+            }
+            match self.read().await {
+                Ok(true) => {}
+                Ok(false) => return Ending::Lost,
+                Err(step) => {
+                    let _ = self.perform(step).await;
+                    return Ending::Closed;
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, item: Item) -> Step {
+        self.deadline = Instant::now() + self.house.limits.command_time.0;
+        match item {
+            Item::Line(line) => self.session.line(&line),
+            Item::LongLine => self.session.fault(Reply::new(500, Enhanced(5, 5, 6), "The line is too long")),
+            Item::BareLine => {
+                self.session.fault(Reply::new(500, Enhanced(5, 5, 2), "A line ends in CRLF, not in LF alone"))
+            }
+            Item::Data(data) => {
+                self.reading_data = false;
+                let received = data.as_ref().map_or(self.house.limits.message_size.0 + 1, |raw| raw.len() as u64);
+                self.session.data(data, received)
+            }
+        }
+    }
+
+    /// Reads on. `Ok(false)` when the client is gone, the closing step when it took too long or we shut down.
+    async fn read(&mut self) -> Result<bool, Step> {
+        let idle = Instant::now() + self.house.limits.data_idle.0;
+        let until = if self.reading_data { self.deadline.min(idle) } else { self.deadline };
+        self.codec.buffer().reserve(PIECE);
+        let (stopping, leaving) = (self.house.shared.stopping.clone(), self.house.shared.leaving.clone());
+        let reading = timeout_at(until, self.stream.read_buf(self.codec.buffer()));
+        let idle_session = !self.reading_data && !self.session.in_transaction();
+        let result = tokio::select! {
+            biased;
+            result = reading => result,
+            () = stopping.cancelled(), if idle_session => {
+                return Err(self.session.close(421, Enhanced(4, 3, 2), "is shutting down"));
+            }
+            () = leaving.cancelled() => return Err(self.session.close(421, Enhanced(4, 3, 2), "is shutting down")),
+        };
+        match result {
+            Ok(Ok(length)) => Ok(length > 0),
+            Ok(Err(_)) => Ok(false),
+            Err(_) => Err(self.session.close(421, Enhanced(4, 4, 2), "waited too long; goodbye")),
+        }
+    }
+
+    /// Does what a step says; false when the session is over.
+    async fn perform(&mut self, step: Step) -> io::Result<bool> {
+        if let Some(event) = step.event {
+            self.log_event(event);
+        }
+        if let Some(reply) = step.reply {
+            if matches!(step.next, Next::Command) && self.began_transaction(&reply) {
+                self.began = Instant::now();
+            }
+            reply.write(&mut self.out);
+        }
+        match step.next {
+            Next::Command => {}
+            Next::Data => {
+                let limit = usize::try_from(self.house.limits.message_size.0).unwrap_or(usize::MAX);
+                self.codec.begin_data(limit);
+                self.reading_data = true;
+                self.deadline = Instant::now() + self.house.limits.data_time.0;
+            }
+            Next::Submit(transaction) => {
+                self.flush().await?;
+                let reply = self.submit(*transaction).await;
+                self.share = self.house.budget.share();
+                reply.write(&mut self.out);
+                self.deadline = Instant::now() + self.house.limits.command_time.0;
+            }
+            Next::Close => {
+                self.flush().await?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn began_transaction(&self, reply: &Reply) -> bool {
+        reply.enhanced() == Some(Enhanced(2, 1, 0)) && self.session.in_transaction()
+    }
+
+    /// Hands a transaction in and logs what became of it.
+    async fn submit(&mut self, transaction: Transaction) -> Reply {
+        let (id, client, envelope) = (transaction.id, transaction.client.clone(), transaction.envelope.clone());
+        let size = transaction.raw.len();
+        let Shared { intake, sink, leaving, .. } = &self.house.shared;
+        let refuses_bare = self.house.settings.bare_line_ends == BareLineEnds::Refuse;
+        let prepare = || {
+            let time = jiff::ZonedDateTime::now();
+            if refuses_bare && let Some(refusal) = bare_refusal(&transaction.raw) {
+                return (Default::default(), Err(refusal));
+            }
+            intake.prepare(transaction, &time)
+        };
+        let (story, prepared) = if size >= HEAVY { tokio::task::block_in_place(prepare) } else { prepare() };
+        for warning in &story.warnings {
+            tracing::warn!(%id, "{warning}");
+        }
+        let end = match prepared {
+            Ok(accepted) => Ok(tokio::select! {
+                receipt = sink.take(accepted) => receipt,
+                () = leaving.cancelled() => interrupted(),
+            }),
+            Err(refusal) => Err(refusal),
+        };
+        let reply = match &end {
+            Ok(receipt) => receipt.reply.clone(),
+            Err(refusal) => refusal.reply.clone(),
+        };
+        let handed =
+            Handed { id, client: &client, envelope: &envelope, size: size as u64, duration: self.began.elapsed() };
+        let record = handed.record(story, &end);
+        let word = match (reply.is_positive(), record.outcome) {
+            (_, "discarded") => "discarded",
+            (true, _) => "accepted",
+            (false, _) => "refused",
+        };
+        self.house.shared.metrics.message(word);
+        self.house.shared.log.write(&record);
+        reply.with_suffix(&format!("(id {id})"))
+    }
+
+    fn log_event(&self, event: Event) {
+        let (record, word) = line::event_record(event, self.session.client());
+        if let Some(word) = word {
+            self.house.shared.metrics.message(word);
+        }
+        self.house.shared.log.write(&record);
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let written = timeout(self.house.limits.command_time.0, self.stream.write_all(&self.out)).await;
+        self.out.clear();
+        written.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// The receipt of a message whose attempt is not waited for.
+fn interrupted() -> Receipt {
+    Receipt {
+        reply: Reply::new(451, Enhanced(4, 4, 2), "Shutting down before the upstream has answered"),
+        outcome: "deferred",
+        reason: "ambiguous: the attempt was under way at the end of drain".to_owned(),
+        upstream: None,
+        remote_id: None,
+    }
+}
+
+/// The refusal of a message with a lone CR or LF, where the listener refuses these.
+fn bare_refusal(raw: &[u8]) -> Option<Refusal> {
+    let lone = header::lines(raw).find(|line| {
+        let ending = raw.get(line.content_end..line.end).unwrap_or_default();
+        !ending.is_empty() && ending != b"\r\n"
+    })?;
+    let number = memchr::memchr_iter(b'\n', raw.get(..lone.start).unwrap_or_default()).count() + 1;
+    let text = format!("Line {number} ends in a lone CR or LF (RFC 5321 section 2.3.8)");
+    let reply = Reply::new(554, Enhanced(5, 6, 0), &text);
+    Some(Refusal { reason: format!("bare_line_ends: {text}"), reply, outcome: "refused" })
+}

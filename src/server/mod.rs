@@ -1,0 +1,152 @@
+//! The sockets of SMTP clients; the only room that touches them.
+//!
+//! Connections come in; transactions go to intake and its sink, replies back to the client, one line an ended
+//! transaction to the access log. It decides nothing about mail.
+
+mod admission;
+mod connection;
+mod line;
+mod listener;
+
+pub use listener::{BindError, Gate, Listener, Shared, bind};
+
+use ipnet::IpNet;
+
+use crate::mail::{Period, Size};
+
+/// `[[listener]]`: where clients connect.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Its name in the log and in rules.
+    pub name: String,
+    /// Address and port to listen on.
+    pub address: String,
+    /// The protocol spoken.
+    pub protocol: Protocol,
+    /// TLS on this listener; this version has none.
+    pub tls: Tls,
+    /// Logins on this listener; this version has none.
+    pub auth: Auth,
+    /// Networks whose clients may relay without a login.
+    #[schemars(with = "Vec<String>")]
+    pub allow: Vec<Network>,
+    /// What becomes of a message with a lone CR or LF: repair (by the rules) or refuse. In both only CRLF.CRLF ends the data.
+    pub bare_line_ends: BareLineEnds,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            name: "default".to_owned(),
+            address: "127.0.0.1:2525".to_owned(),
+            protocol: Protocol::Smtp,
+            tls: Tls::None,
+            auth: Auth::None,
+            allow: ["127.0.0.0/8", "::1/128"].iter().filter_map(|text| text.parse().ok().map(Network)).collect(),
+            bare_line_ends: BareLineEnds::Repair,
+        }
+    }
+}
+
+/// A network in CIDR notation, or one address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Network(pub IpNet);
+
+impl TryFrom<String> for Network {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let network = text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(IpNet::from));
+        network
+            .map(Self)
+            .ok_or_else(|| format!("{text:?} is no network; write \"10.0.0.0/8\", \"192.0.2.1\" or \"2001:db8::/32\""))
+    }
+}
+
+impl From<Network> for String {
+    fn from(network: Network) -> Self {
+        network.0.to_string()
+    }
+}
+
+/// The protocols of a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// SMTP (RFC 5321).
+    Smtp,
+}
+
+/// TLS on a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tls {
+    /// None.
+    None,
+}
+
+/// Logins on a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Auth {
+    /// None.
+    None,
+}
+
+/// What becomes of a message with a lone CR or LF.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BareLineEnds {
+    /// The rules mend it.
+    Repair,
+    /// The client gets 554.
+    Refuse,
+}
+
+/// `[limits]`: what one client, and all of them, may make grow.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Octets of a message; SES takes 40 MB after base64.
+    pub message_size: Size,
+    /// Recipients of a message; in direct mode 50 at most.
+    pub recipients: usize,
+    /// Connections at once.
+    pub connections: usize,
+    /// Connections at once from one address.
+    pub connections_per_client: usize,
+    /// Octets of a message's header.
+    pub header_size: Size,
+    /// Received fields of a message, against loops.
+    pub received: usize,
+    /// Memory for messages: half of it for those coming in, half for attempts.
+    pub memory: Size,
+    /// Wrong commands after which a session is closed.
+    pub errors: u32,
+    /// How long a client may take for a command.
+    pub command_time: Period,
+    /// How long a client may be silent within a message's data.
+    pub data_idle: Period,
+    /// How long a message's data may take in all.
+    pub data_time: Period,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_size: Size(28_000_000),
+            recipients: 1000,
+            connections: 1000,
+            connections_per_client: 100,
+            header_size: Size(512 << 10),
+            received: 100,
+            memory: Size(256 << 20),
+            errors: 20,
+            command_time: Period::seconds(300),
+            data_idle: Period::seconds(180),
+            data_time: Period::seconds(1800),
+        }
+    }
+}
