@@ -1,0 +1,44 @@
+# What to do with a checkout. Each target first installs what the machine lacks (scripts/install).
+
+# The steps of a target are an order, also under -j.
+.NOTPARALLEL:
+.PHONY: help run test build check bench clean
+
+help:
+	@echo 'make run     try it: a gateway on 127.0.0.1:2525 that delivers into .outbox, and one mail through it'
+	@echo 'make test    all checks and tests, with real mail servers and an emulator of SES'
+	@echo 'make build   the development binary, target/debug/headgate'
+	@echo 'make check   formatting and lints only'
+	@echo 'make bench   how fast the parts are'
+	@echo 'make clean   remove what the other targets made here'
+
+run:
+	@scripts/install run
+	cargo build --locked
+	@scripts/run-demo
+
+# The cases come before the tests, so that the closing line of the run is that of the test runner.
+test:
+	@scripts/install test
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo build --locked
+	@scripts/play-cases target/debug/headgate
+	cargo nextest run --locked $(if $(CI),--profile ci)
+
+build:
+	@scripts/install build
+	cargo build --locked
+
+check:
+	@scripts/install build
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+
+bench:
+	@scripts/install build
+	cargo bench --locked
+
+clean:
+	cargo clean
+	rm -rf .outbox .tools

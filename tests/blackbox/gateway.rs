@@ -1,0 +1,166 @@
+//! A running `headgate serve` with settings of its own, in a folder of its own.
+
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::parties::{Guard, PATIENCE, free_port, http, wait_until};
+
+/// The program under test.
+pub const HEADGATE: &str = env!("CARGO_BIN_EXE_headgate");
+
+/// Credentials that the fake SES and the emulators take.
+pub const CREDENTIALS: &[(&str, &str)] = &[
+    ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+    ("AWS_SECRET_ACCESS_KEY", "wJalrEXAMPLEKEY"),
+    ("AWS_EC2_METADATA_DISABLED", "true"),
+];
+
+/// The program with no environment but the credentials.
+pub fn headgate() -> Command {
+    let mut command = Command::new(HEADGATE);
+    command.env_clear().envs(CREDENTIALS.iter().copied()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+/// A gateway; gone when dropped.
+pub struct Gateway {
+    guard: Guard,
+    folder: TempDir,
+    port: u16,
+    http_port: u16,
+}
+
+/// Settings that most tests need: `{port}`, `{http}` and `{folder}` are filled in. The JSON access log is `access.log`.
+pub const BASE: &str = r#"
+hostname = "relay.example.com"
+[[listener]]
+name = "smtp"
+address = "127.0.0.1:{port}"
+[access_log]
+output = "access.log"
+format = "json"
+[http]
+address = "127.0.0.1:{http}"
+"#;
+
+/// An SES upstream at an endpoint.
+pub fn ses(endpoint: &str) -> String {
+    format!("[[upstream]]\nname = \"fake\"\nkind = \"ses\"\nregion = \"us-east-1\"\nendpoint_url = \"{endpoint}\"\n")
+}
+
+impl Gateway {
+    /// Starts it with [`BASE`] and an SES upstream.
+    pub fn with_ses(endpoint: &str) -> Self {
+        Self::start(&format!("{BASE}{}", ses(endpoint)))
+    }
+
+    /// Starts it with these settings; ready when `/readyz` says so.
+    pub fn start(settings: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (port, http_port) = (free_port(), free_port());
+        let filled = settings
+            .replace("{port}", &port.to_string())
+            .replace("{http}", &http_port.to_string())
+            .replace("{folder}", &folder.path().display().to_string());
+        let config = folder.path().join("headgate.toml");
+        fs::write(&config, filled).unwrap();
+        let output = File::create(folder.path().join("stderr")).unwrap();
+        let mut command = headgate();
+        command.arg("serve").arg("--config").arg(&config).current_dir(folder.path());
+        let guard = Guard::spawn(command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output));
+        let mut gateway = Self { guard, folder, port, http_port };
+        let ready = wait_until(PATIENCE, || gateway.guard.ended().is_some() || gateway.page("/readyz").0 == 200);
+        assert!(ready && gateway.guard.ended().is_none(), "headgate does not start: {}", gateway.stderr());
+        gateway
+    }
+
+    /// The port of its SMTP listener.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A file in its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its process id.
+    pub fn pid(&mut self) -> u32 {
+        self.guard.child().id()
+    }
+
+    /// Status and text of one of its pages; status 0 when it does not answer.
+    pub fn page(&self, path: &str) -> (u16, String) {
+        match http(self.http_port, &format!("GET {path}"), &[], b"") {
+            Ok((status, body)) => (status, String::from_utf8_lossy(&body).into_owned()),
+            Err(_) => (0, String::new()),
+        }
+    }
+
+    /// All it printed.
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(self.path("stderr")).unwrap_or_default()
+    }
+
+    /// The access log as it stands.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("access.log")).unwrap_or_default()
+    }
+
+    /// The JSON records of one event, once there are that many; a log tells nobody when it grows.
+    pub fn records(&self, event: &str, count: usize) -> Vec<Value> {
+        let all = || -> Vec<Value> {
+            let log = self.log();
+            let lines = log.lines().filter(|_| log.ends_with('\n'));
+            lines
+                .map(|line| serde_json::from_str(line).unwrap())
+                .filter(|record: &Value| record["event"] == event)
+                .collect()
+        };
+        wait_until(PATIENCE, || all().len() >= count);
+        all()
+    }
+
+    /// Sends it a signal by name.
+    pub fn signal(&mut self, name: &str) {
+        let status = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Ends it by SIGTERM; how it ended.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.signal("TERM");
+        let mut status = None;
+        wait_until(PATIENCE + Duration::from_secs(10), || {
+            status = self.guard.ended();
+            status.is_some()
+        });
+        status.unwrap_or_else(|| panic!("it does not end: {}", self.stderr()))
+    }
+
+    /// Octets of memory it has resident (VmRSS).
+    pub fn resident(&mut self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&mut self) -> bool {
+        self.guard.ended().is_none()
+    }
+}

@@ -1,0 +1,10 @@
+//! Black-box tests: the program as its users run it, real sockets, real mail servers, a strict fake of SES.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod fake_ses;
+mod gateway;
+mod parties;
+mod smtp;
+
+mod delivery;

@@ -1,0 +1,114 @@
+//! An SMTP client that sends exactly what it is told.
+
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{Ipv4Addr, TcpStream},
+    time::Duration,
+};
+
+/// How long a reply may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A complete reply: its code, and its lines without codes, joined by line ends. Code 0 is a closed connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub code: u16,
+    pub text: String,
+}
+
+/// One connection.
+pub struct Smtp {
+    stream: BufReader<TcpStream>,
+}
+
+impl Smtp {
+    /// Connects and reads the greeting.
+    pub fn connect(port: u16) -> Self {
+        let mut client = Self::silent(port);
+        assert_eq!(client.reply().code, 220);
+        client
+    }
+
+    /// Connects and reads nothing.
+    pub fn silent(port: u16) -> Self {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream: BufReader::new(stream) }
+    }
+
+    /// Connects and says EHLO.
+    pub fn ready(port: u16) -> Self {
+        let mut client = Self::connect(port);
+        assert_eq!(client.command("EHLO client.example.org").code, 250);
+        client
+    }
+
+    /// Sends octets as they are; that the other side has gone shows at the next reply.
+    pub fn send(&mut self, octets: &[u8]) {
+        let _ = self.stream.get_mut().write_all(octets);
+    }
+
+    /// Reads one reply.
+    pub fn reply(&mut self) -> Reply {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            match self.stream.read_line(&mut line) {
+                Ok(0) | Err(_) => return Reply { code: 0, text: lines.join("\n") },
+                Ok(_) => {}
+            }
+            assert!(line.ends_with("\r\n") && line.len() <= 512, "a malformed reply line: {line:?}");
+            let (code, rest) = line.trim_end().split_at(3);
+            lines.push(rest.get(1..).unwrap_or_default().to_owned());
+            if !rest.starts_with('-') {
+                return Reply { code: code.parse().unwrap(), text: lines.join("\n") };
+            }
+        }
+    }
+
+    /// Sends a line and reads its reply.
+    pub fn command(&mut self, line: &str) -> Reply {
+        self.send(format!("{line}\r\n").as_bytes());
+        self.reply()
+    }
+
+    /// One transaction; the reply to the data, or the first that was not positive.
+    pub fn submit(&mut self, from: &str, to: &[&str], message: &[u8]) -> Reply {
+        let mut lines = vec![format!("MAIL FROM:<{from}>")];
+        lines.extend(to.iter().map(|one| format!("RCPT TO:<{one}>")));
+        lines.push("DATA".to_owned());
+        for line in lines {
+            let reply = self.command(&line);
+            if reply.code >= 400 {
+                return reply;
+            }
+        }
+        self.send(&stuffed(message));
+        self.reply()
+    }
+
+    /// Whether the other side closes the connection, reading away what it still says.
+    pub fn closed(&mut self) -> bool {
+        let mut rest = Vec::new();
+        self.stream.read_to_end(&mut rest).is_ok()
+    }
+}
+
+/// A message as it goes behind DATA: dots doubled, its end added.
+pub fn stuffed(message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(message.len() + 16);
+    for line in message.split_inclusive(|octet| *octet == b'\n') {
+        if line.starts_with(b".") && (out.is_empty() || out.ends_with(b"\r\n")) {
+            out.push(b'.');
+        }
+        out.extend_from_slice(line);
+    }
+    if !out.is_empty() && !out.ends_with(b"\r\n") {
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b".\r\n");
+    out
+}
