@@ -1,10 +1,14 @@
 //! The editor: fields by position, edits remembered, all of them written in one pass.
 
-use std::{borrow::Cow, ops::Range};
+use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{FieldName, fold, name, parse, word};
+use super::{
+    FieldName, fold,
+    parse::{self, Span},
+    word,
+};
 
 /// The header of one message while it is edited.
 ///
@@ -18,35 +22,24 @@ pub struct Header {
 
 #[derive(Clone, Debug)]
 struct Field {
-    octets: Octets,
-    name: Option<Range<usize>>,
-    value: Range<usize>,
-}
-
-#[derive(Clone, Debug)]
-enum Octets {
-    /// A place in the original.
-    Original(Range<usize>),
-    /// Written by us.
-    Written(Box<[u8]>),
-    Removed,
+    /// Where it stands, in the original or in what we wrote.
+    span: Span,
+    /// What we wrote in its place; nothing at all when it was removed.
+    written: Option<Box<[u8]>>,
 }
 
 impl Header {
     /// Reads a header section.
     pub fn parse(head: &Bytes) -> Self {
-        let relative = |range: Range<usize>, start: usize| range.start - start..range.end - start;
-        let fields = parse::fields(head).into_iter().map(|span| Field {
-            name: span.name.map(|name| relative(name, span.whole.start)),
-            value: relative(span.value, span.whole.start),
-            octets: Octets::Original(span.whole),
-        });
-        Self { fields: fields.collect(), head: head.clone(), edited: false }
+        // A field has about 70 octets; one allocation holds them all.
+        let mut fields = Vec::with_capacity(head.len() / 64 + 4);
+        fields.extend(parse::fields(head).map(|span| Field { span, written: None }));
+        Self { fields, head: head.clone(), edited: false }
     }
 
     /// The positions of all fields that are there, and of lines that are no fields.
     pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
-        self.fields.iter().enumerate().filter(|(_, field)| !matches!(field.octets, Octets::Removed)).map(|(at, _)| at)
+        self.fields.iter().enumerate().filter(|(_, field)| field.span.end > field.span.start).map(|(at, _)| at)
     }
 
     /// The positions of the fields of that name, compared without case.
@@ -57,13 +50,14 @@ impl Header {
     /// The name at a position; `None` for a removed field and for a line that is no field.
     pub fn name(&self, at: usize) -> Option<&str> {
         let field = self.fields.get(at)?;
-        let octets = self.octets(field).get(field.name.clone()?)?;
-        std::str::from_utf8(octets).ok()
+        let octets = self.source(field).get(field.span.start..field.span.name_end)?;
+        std::str::from_utf8(octets).ok().filter(|name| !name.is_empty())
     }
 
     /// The value at a position as it stands: with its folding, without the final line end; empty for a removed field.
     pub fn raw(&self, at: usize) -> &[u8] {
-        self.fields.get(at).and_then(|field| self.octets(field).get(field.value.clone())).unwrap_or_default()
+        let Some(field) = self.fields.get(at) else { return &[] };
+        self.source(field).get(field.span.value_start..field.span.value_end).unwrap_or_default()
     }
 
     /// All octets of the field, with its final line end.
@@ -88,20 +82,18 @@ impl Header {
 
     /// Gives the field another name; its value keeps every octet.
     pub fn rename(&mut self, at: usize, name: &FieldName) {
-        let Some(field) = self.fields.get(at).filter(|field| field.name.is_some()) else { return };
-        let tail = self.octets(field).get(field.value.start..).unwrap_or_default();
+        let Some(field) = self.fields.get(at).filter(|field| field.span.name_end > field.span.start) else { return };
+        let Span { value_start, value_end, end, .. } = field.span;
+        let tail = self.source(field).get(value_start..end).unwrap_or_default();
         let octets = [name.as_str().as_bytes(), b":", tail].concat();
-        let start = name.as_str().len() + 1;
-        let value = start..start + field.value.len();
-        self.write(at, Field { name: Some(0..start - 1), value, octets: Octets::Written(octets.into()) });
+        let colon = name.as_str().len();
+        let value = (colon + 1, colon + 1 + value_end - value_start);
+        self.write(at, Field::written(octets, colon, value));
     }
 
     /// Takes the field out, with all its lines.
     pub fn remove(&mut self, at: usize) {
-        if let Some(field) = self.fields.get_mut(at) {
-            *field = Field { octets: Octets::Removed, name: None, value: 0..0 };
-            self.edited = true;
-        }
+        self.write(at, Field { span: Span::default(), written: Some(Box::default()) });
     }
 
     /// Gives the field another value, folded and encoded as it needs it.
@@ -114,10 +106,11 @@ impl Header {
     /// Adds a field as the last one.
     pub fn append(&mut self, name: &FieldName, value: &str) {
         let unended = self.positions().last().filter(|at| !self.whole(*at).ends_with(b"\n"));
-        if let Some(mut ended) = unended.and_then(|at| self.fields.get(at).map(|field| (at, field.clone()))) {
-            let octets = [self.octets(&ended.1), b"\r\n"].concat();
-            ended.1.octets = Octets::Written(octets.into());
-            self.write(ended.0, ended.1);
+        if let Some(field) = unended.and_then(|at| self.fields.get(at)) {
+            let Span { start, name_end, value_start, value_end, .. } = field.span;
+            let octets = [self.octets(field), b"\r\n"].concat();
+            let ended = Field::written(octets, name_end - start, (value_start - start, value_end - start));
+            self.write(unended.unwrap_or_default(), ended);
         }
         self.fields.push(written(name.as_str(), value));
         self.edited = true;
@@ -150,12 +143,12 @@ impl Header {
         out.freeze()
     }
 
+    fn source<'a>(&'a self, field: &'a Field) -> &'a [u8] {
+        field.written.as_deref().unwrap_or(&self.head)
+    }
+
     fn octets<'a>(&'a self, field: &'a Field) -> &'a [u8] {
-        match &field.octets {
-            Octets::Original(range) => self.head.get(range.clone()).unwrap_or_default(),
-            Octets::Written(octets) => octets,
-            Octets::Removed => &[],
-        }
+        self.source(field).get(field.span.start..field.span.end).unwrap_or_default()
     }
 
     fn write(&mut self, at: usize, field: Field) {
@@ -166,12 +159,20 @@ impl Header {
     }
 }
 
+impl Field {
+    /// A field in octets of its own, with the length of its name and where its value stands.
+    fn written(octets: Vec<u8>, name: usize, (value_start, value_end): (usize, usize)) -> Self {
+        let span = Span { start: 0, name_end: name, value_start, value_end, end: octets.len() };
+        Self { span, written: Some(octets.into()) }
+    }
+}
+
 /// A field of our own making; whatever the value holds, it stays one field.
 fn written(name: &str, value: &str) -> Field {
-    debug_assert!(name::FieldName::parse(name).is_ok());
+    debug_assert!(FieldName::parse(name).is_ok());
     let octets = fold(name, &word::encode_unstructured(&word::printable(value)));
-    let value = name.len() + 1..octets.len() - 2;
-    Field { name: Some(0..name.len()), value, octets: Octets::Written(octets.into_bytes().into()) }
+    let value = (name.len() + 1, octets.len() - 2);
+    Field::written(octets.into_bytes(), name.len(), value)
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 //! The reader is lenient about line ends, since repairs come later: CRLF, a lone LF and a lone CR each end a line, and
 //! a run of CR before an LF is one line end.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 use memchr::memchr2;
 
@@ -51,44 +49,44 @@ pub fn split(raw: &Bytes) -> Message {
     Message { head: raw.slice(..end), rest: raw.slice(end..) }
 }
 
-/// A field with its folded lines, or a line that is no field; together they cover the header without a gap.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a field with its folded lines stands, or a line that is no field; together they cover the header without a gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
-    /// All octets, with the final line end.
-    pub whole: Range<usize>,
-    /// The name; `None` where there is none that RFC 5322 allows, even in its obsolete form with blanks before the colon.
-    pub name: Option<Range<usize>>,
-    /// Behind the colon up to the final line end.
-    pub value: Range<usize>,
+    /// First octet.
+    pub start: usize,
+    /// Behind the name; equal to `start` where there is none that RFC 5322 allows, even in its obsolete form with blanks
+    /// before the colon.
+    pub name_end: usize,
+    /// Behind the colon; the line's start where there is no name.
+    pub value_start: usize,
+    /// Before the final line end.
+    pub value_end: usize,
+    /// Behind the final line end.
+    pub end: usize,
 }
 
-/// The fields of a header section.
-pub(super) fn fields(head: &[u8]) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
-    for line in lines(head) {
-        let folded = matches!(head.get(line.start), Some(b' ' | b'\t'));
-        match spans.last_mut() {
-            Some(last) if folded => {
-                last.whole.end = line.end;
-                last.value.end = line.content_end;
-            }
-            _ => spans.push(first_line(head, line)),
+/// The fields of a header section, top down.
+pub(super) fn fields(head: &[u8]) -> impl Iterator<Item = Span> + '_ {
+    let mut lines = lines(head).peekable();
+    std::iter::from_fn(move || {
+        let first = lines.next()?;
+        let mut span = first_line(head, first);
+        while let Some(line) = lines.next_if(|line| matches!(head.get(line.start), Some(b' ' | b'\t'))) {
+            (span.value_end, span.end) = (line.content_end, line.end);
         }
-    }
-    spans
+        Some(span)
+    })
 }
 
 fn first_line(head: &[u8], line: Line) -> Span {
     let content = head.get(line.start..line.content_end).unwrap_or_default();
-    let name_length = content.iter().take_while(|octet| octet.is_ascii_graphic() && **octet != b':').count();
-    let blanks = content.iter().skip(name_length).take_while(|octet| matches!(octet, b' ' | b'\t')).count();
-    let colon = name_length + blanks;
-    let whole = line.start..line.end;
-    if name_length > 0 && content.get(colon) == Some(&b':') {
-        let value = line.start + colon + 1..line.content_end;
-        Span { whole, name: Some(line.start..line.start + name_length), value }
+    let name = content.iter().position(|octet| !octet.is_ascii_graphic() || *octet == b':').unwrap_or(content.len());
+    let blanks = content.iter().skip(name).take_while(|octet| matches!(octet, b' ' | b'\t')).count();
+    let span = Span { start: line.start, value_end: line.content_end, end: line.end, ..Span::default() };
+    if name > 0 && content.get(name + blanks) == Some(&b':') {
+        Span { name_end: line.start + name, value_start: line.start + name + blanks + 1, ..span }
     } else {
-        Span { whole, name: None, value: line.start..line.content_end }
+        Span { name_end: line.start, value_start: line.start, ..span }
     }
 }
 
@@ -115,12 +113,12 @@ mod tests {
     #[test]
     fn spans_cover_the_header_without_a_gap() {
         let head = b"A: b\r\n c\r\nno colon\r\n: empty\r\nB :d\r\n\tx\r\nC:";
-        let spans = fields(head);
-        assert_eq!(spans.first().map(|span| span.whole.start), Some(0));
-        assert!(spans.windows(2).all(|pair| pair[0].whole.end == pair[1].whole.start));
-        assert_eq!(spans.last().map(|span| span.whole.end), Some(head.len()));
-        let names: Vec<_> = spans.iter().map(|span| span.name.clone().map(|name| &head[name])).collect();
-        assert_eq!(names, [Some(&b"A"[..]), None, None, Some(b"B"), Some(b"C")]);
-        assert_eq!(&head[spans[0].value.clone()], b" b\r\n c");
+        let spans: Vec<Span> = fields(head).collect();
+        assert_eq!(spans.first().map(|span| span.start), Some(0));
+        assert!(spans.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert_eq!(spans.last().map(|span| span.end), Some(head.len()));
+        let names: Vec<_> = spans.iter().map(|span| &head[span.start..span.name_end]).collect();
+        assert_eq!(names, [&b"A"[..], b"", b"", b"B", b"C"]);
+        assert_eq!(&head[spans[0].value_start..spans[0].value_end], b" b\r\n c");
     }
 }
