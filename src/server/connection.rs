@@ -120,6 +120,9 @@ impl Connection {
             }
             Item::Data(data) => {
                 self.reading_data = false;
+                if data.is_err() {
+                    self.share = self.house.budget.share();
+                }
                 let received = data.as_ref().map_or(self.house.limits.message_size.0 + 1, |raw| raw.len() as u64);
                 self.session.data(data, received)
             }

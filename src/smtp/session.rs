@@ -256,7 +256,10 @@ impl Session {
         {
             open.refusal = Some(reply.clone());
         }
-        let path = String::from_utf8_lossy(line.get(4..).unwrap_or_default()).trim().chars().take(256).collect();
+        let written = String::from_utf8_lossy(line.get(4..).unwrap_or_default());
+        let path =
+            written.rsplit_once('<').map_or(written.trim(), |(_, path)| path.split('>').next().unwrap_or_default());
+        let path = path.chars().take(256).collect();
         let event = (verb == b"MAIL" && self.open.is_none()).then(|| Event::MailRefused(path, reply.clone()));
         Step::reply(reply).with(event)
     }
@@ -265,9 +268,9 @@ impl Session {
         self.open.take().map(|open| Event::Ended(open, End::Aborted))
     }
 
-    /// A client that makes nothing but errors is sent away.
+    /// A client that makes nothing but errors is sent away. Refused mail is no error: a list may have many dead addresses.
     fn count(&mut self, step: Step) -> Step {
-        if step.reply.as_ref().is_some_and(|reply| reply.code() >= 500) {
+        if step.reply.as_ref().is_some_and(|reply| matches!(reply.code(), 500..=504 | 555)) {
             self.errors += 1;
         }
         if self.errors <= self.offer.errors {
