@@ -41,6 +41,9 @@
 //! | a subcommand | `cli/x.rs` | `COMMANDS` | a transcript in `fixtures/cli` |
 //! | a setting | – | the room's `Settings` | `config reference` describes it |
 
+// What a client, a file or a user gives must not be able to end the program.
+#![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::string_slice))]
+
 pub mod app;
 pub mod bounce;
 pub mod cli;

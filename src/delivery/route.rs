@@ -28,3 +28,42 @@ impl Router {
         self.turns.get(turn.checked_rem(self.turns.len())?).cloned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        mail::{Enhanced, Envelope, Message, Outcome, Reply, Soon},
+        upstream::{Attempt, Finding},
+    };
+
+    use super::*;
+
+    struct Named(&'static str);
+
+    impl Upstream for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn lint(&self, _: &Envelope, _: &Message) -> Vec<Finding> {
+            Vec::new()
+        }
+
+        fn send(&self, _: Attempt) -> Soon<'_, Outcome> {
+            Box::pin(std::future::ready(Outcome::refused(Reply::new(451, Enhanced(4, 0, 0), "no"), "no")))
+        }
+    }
+
+    fn turns(weights: &[(&'static str, u32)], count: usize) -> Vec<String> {
+        let upstreams: Vec<(Arc<dyn Upstream>, u32)> =
+            weights.iter().map(|(name, weight)| (Arc::new(Named(name)) as Arc<dyn Upstream>, *weight)).collect();
+        let router = Router::new(&upstreams);
+        (0..count).filter_map(|_| router.choose()).map(|upstream| upstream.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn mail_is_shared_by_weight() {
+        assert_eq!(turns(&[("a", 1), ("b", 3), ("none", 0)], 8), ["a", "b", "b", "b", "a", "b", "b", "b"]);
+        assert_eq!(turns(&[("none", 0)], 3), [""; 0]);
+    }
+}
