@@ -37,7 +37,7 @@ check:
 
 bench:
 	@scripts/install build
-	cargo bench --locked
+	AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=bench cargo bench --locked --bench parts
 
 clean:
 	cargo clean
