@@ -31,9 +31,7 @@ struct Field {
 impl Header {
     /// Reads a header section.
     pub fn parse(head: &Bytes) -> Self {
-        // A field has about 70 octets; one allocation holds them all.
-        let mut fields = Vec::with_capacity(head.len() / 64 + 4);
-        fields.extend(parse::fields(head).map(|span| Field { span, written: None }));
+        let fields = parse::fields(head, |span| Field { span, written: None });
         Self { fields, head: head.clone(), edited: false }
     }
 
