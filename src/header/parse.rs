@@ -114,6 +114,7 @@ fn collected<T>(head: &[u8], lines: impl Iterator<Item = Option<Line>>, make: im
 }
 
 /// The octets of `ftext` (RFC 5322 section 3.6.8).
+#[allow(clippy::indexing_slicing, reason = "an octet always lies in a table of 256")]
 const NAME_OCTETS: [bool; 256] = {
     let mut table = [false; 256];
     let mut octet = b'!';
