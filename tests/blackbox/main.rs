@@ -7,4 +7,5 @@ mod gateway;
 mod parties;
 mod smtp;
 
+mod clients;
 mod delivery;
