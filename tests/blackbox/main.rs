@@ -9,3 +9,4 @@ mod smtp;
 
 mod clients;
 mod delivery;
+mod postfix;
