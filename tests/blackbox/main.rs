@@ -8,5 +8,6 @@ mod parties;
 mod smtp;
 
 mod clients;
+mod commands;
 mod delivery;
 mod postfix;
