@@ -10,4 +10,5 @@ mod smtp;
 mod clients;
 mod commands;
 mod delivery;
+mod lifecycle;
 mod postfix;
