@@ -11,4 +11,5 @@ mod clients;
 mod commands;
 mod delivery;
 mod lifecycle;
+mod limits;
 mod postfix;
