@@ -10,6 +10,7 @@ mod smtp;
 mod clients;
 mod commands;
 mod delivery;
+mod hostile;
 mod lifecycle;
 mod limits;
 mod postfix;
