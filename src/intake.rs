@@ -142,6 +142,7 @@ impl Intake {
                 return Err(Refusal { reply, outcome: "discarded", reason: "a rule".to_owned() });
             }
         }
+        check_first_line(&draft)?;
         let hop = Hop { client: &facts.client, hostname: &self.hostname, id, time, smtputf8 };
         let message = Message { head: traced_head(&mut draft, &hop), rest: draft.rest };
         self.check_result(&draft.envelope, &message, story)?;
@@ -200,6 +201,19 @@ impl Intake {
 
 fn refused(reply: Reply, by: &str) -> Refusal {
     Refusal { reason: format!("{by}: {}", reply.text()), reply, outcome: "refused" }
+}
+
+/// A header that begins with a blank would become the folded end of our own Received (RFC 5322 section 2.2.3): the line
+/// would be lost to whoever it was for, and a client could write into our trace.
+fn check_first_line(draft: &Draft) -> Result<(), Refusal> {
+    let first = draft.header.positions().next().map(|at| draft.header.whole(at));
+    match first.and_then(<[u8]>::first) {
+        Some(b' ' | b'\t') => {
+            let text = "The header begins with a blank; its first line belongs to no field";
+            Err(refused(Reply::new(554, Enhanced(5, 6, 0), text), "header"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The header without an inbound Return-Path, which SES would check, and with our own Received before all else.

@@ -33,13 +33,14 @@ fn a_message_that_ses_would_not_take_is_refused_with_the_cause() {
     let fake = FakeSes::start(Profile::Today);
     let gateway = Gateway::with_ses(&fake.endpoint());
     let mut client = Smtp::ready(gateway.port());
-    let cases: [(&[u8], &str); 6] = [
+    let cases: [(&[u8], &str); 7] = [
         (b"", "Missing required header 'From'."),
         (b"\r\nno header at all\r\n", "Missing required header 'From'."),
         (b"no header at all\r\n", "this is no header field: \"no header at all\""),
         (b"To: b@example.net\r\n\r\nhi\r\n", "Missing required header 'From'."),
         (b"From: a@example.com\r\nbroken line\r\nSubject: x\r\n\r\nhi\r\n", "this is no header field: \"broken line\""),
         (b"From: a@example.com\r\n: x\r\n\r\nhi\r\n", "Empty header names are illegal"),
+        (b" folded first\r\nFrom: a@example.com\r\n\r\nhi\r\n", "its first line belongs to no field"),
     ];
     for (mail, cause) in cases {
         let reply = client.submit("a@example.com", &["b@example.net"], mail);
@@ -47,8 +48,8 @@ fn a_message_that_ses_would_not_take_is_refused_with_the_cause() {
         assert_eq!((reply.code, reply.text.starts_with("5.6.0 ")), (554, true), "{shown}: {reply:?}");
         assert!(reply.text.contains(cause), "{shown}: {reply:?}");
     }
-    let records = gateway.records("message", 6);
-    assert!(records.len() == 6 && records.iter().all(|record| record["outcome"] == "refused"), "{records:?}");
+    let records = gateway.records("message", 7);
+    assert!(records.len() == 7 && records.iter().all(|record| record["outcome"] == "refused"), "{records:?}");
     assert_eq!(fake.counts().received, 0);
     assert_eq!(client.submit("a@example.com", &["b@example.net"], MAIL).code, 250);
 }
