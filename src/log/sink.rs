@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     path::PathBuf,
     sync::{
         Arc,
@@ -64,7 +64,7 @@ impl AccessLog {
             path => {
                 let file =
                     append(&PathBuf::from(path)).map_err(|cause| OpenError::File { path: path.to_owned(), cause })?;
-                Output::File { path: PathBuf::from(path), file: Some(file) }
+                Output::File { path: PathBuf::from(path), file, unsure: true }
             }
         };
         let (orders, received) = sync_channel(WAITING);
@@ -112,11 +112,26 @@ impl Drop for AccessLog {
 
 enum Output {
     Stdout,
-    File { path: PathBuf, file: Option<File> },
+    /// `unsure` after an opening and after a failure: the file may then end in the middle of a line.
+    File {
+        path: PathBuf,
+        file: File,
+        unsure: bool,
+    },
 }
 
+/// Opened for reading too, where that is permitted: [`is_torn`] looks at the end.
 fn append(path: &PathBuf) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    options.clone().read(true).open(path).or_else(|_| options.open(path))
+}
+
+/// Whether the file ends in the middle of a line, as a full disk or a crash leaves it.
+fn is_torn(file: &mut File) -> bool {
+    let mut last = [b'\n'];
+    let regular = file.metadata().is_ok_and(|about| about.is_file());
+    regular && file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).is_ok() && last != [b'\n']
 }
 
 impl Output {
@@ -128,12 +143,14 @@ impl Output {
                 stdout.write_all(line.as_bytes())?;
                 stdout.flush()
             }
-            Self::File { path, file } => {
-                let open = match file.take() {
-                    Some(open) => open,
-                    None => append(path)?,
+            Self::File { file, unsure, .. } => {
+                let written = if *unsure && is_torn(file) {
+                    file.write_all(format!("\n{line}").as_bytes())
+                } else {
+                    file.write_all(line.as_bytes())
                 };
-                file.insert(open).write_all(line.as_bytes())
+                *unsure = written.is_err();
+                written
             }
         }
     }
@@ -141,8 +158,8 @@ impl Output {
     fn reopen(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout => Ok(()),
-            Self::File { path, file } => {
-                *file = Some(append(path)?);
+            Self::File { path, file, unsure } => {
+                (*file, *unsure) = (append(path)?, true);
                 Ok(())
             }
         }

@@ -5,10 +5,13 @@ use std::{
     collections::BTreeSet,
     fs,
     net::{Ipv4Addr, TcpListener, TcpStream},
+    path::Path,
+    process::Command,
     thread,
 };
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::{
     fake_ses::{Answer, Call, FakeSes, Profile},
@@ -174,6 +177,49 @@ fn a_log_that_cannot_be_written_alarms_and_counts_and_stops_no_mail() {
 }
 
 #[test]
+fn after_a_full_disk_every_line_of_the_log_is_whole() {
+    let fake = FakeSes::start(Profile::Today);
+    let disk = Disk::mount("8k");
+    let (log, ballast) = (disk.path().join("access.log"), disk.path().join("ballast"));
+    fs::write(&ballast, [0; 4096]).unwrap();
+    let settings = BASE.replace("access.log", &log.display().to_string());
+    let mut gateway = Gateway::start(&format!("{settings}{}", ses(&fake.endpoint())));
+    let mut client = Smtp::ready(gateway.port());
+    let lost = |gateway: &Gateway| gateway.metric("headgate_log_lines_lost_total");
+    let full = (0..50).any(|_| {
+        assert_eq!(submit(&mut client).code, 250);
+        lost(&gateway) > 0
+    });
+    assert!(full, "{}", gateway.log());
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(submit(&mut client).code, 250);
+    drop(client);
+    let written = || fs::read_to_string(&log).unwrap();
+    let last = fake.accepted().last().and_then(log_id).unwrap();
+    assert!(wait_until(PATIENCE, || written().contains(&last)), "{}", gateway.stderr());
+    let expected = fake.counts().accepted - lost(&gateway);
+    assert_eq!(gateway.stop().code(), Some(0));
+
+    let whole = written().lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count();
+    assert_eq!(whole as u64, expected, "{}", written());
+}
+
+#[test]
+fn behind_a_line_that_a_crash_cut_the_next_one_is_whole() {
+    let fake = FakeSes::start(Profile::Today);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    fs::write(&log, "{\"event\":\"message\",\"ti").unwrap();
+    let settings = BASE.replace("access.log", &log.display().to_string());
+    let mut gateway = Gateway::start(&format!("{settings}{}", ses(&fake.endpoint())));
+    assert_eq!(submit(&mut Smtp::ready(gateway.port())).code, 250);
+    assert_eq!(gateway.stop().code(), Some(0));
+    let written = fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    assert!(lines.len() == 2 && id(lines[1]) == log_id(&fake.accepted()[0]).unwrap(), "{written}");
+}
+
+#[test]
 fn a_port_that_is_taken_is_named_and_nothing_is_opened() {
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = taken.local_addr().unwrap();
@@ -225,4 +271,28 @@ fn log_id(call: &Call) -> Option<String> {
 fn id(line: &str) -> String {
     let record: Value = serde_json::from_str(line).unwrap();
     record["id"].as_str().unwrap().to_owned()
+}
+
+/// A file system of a few octets; unmounted when dropped. Needs root.
+struct Disk(TempDir);
+
+impl Disk {
+    fn mount(size: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "headgate-test"]).arg(folder.path());
+        assert!(mount.status().unwrap().success(), "a small file system needs root");
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Lazily: the gateway may still hold its log open.
+        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
+    }
 }
