@@ -16,8 +16,8 @@ use super::{Format, FormatError, Record, Settings};
 /// Lines that may wait for the disk.
 const WAITING: usize = 20_000;
 
-/// Called for each line that could not be written, with the line and the cause.
-pub type Alarm = Arc<dyn Fn(&str, &str) + Send + Sync>;
+/// Called with the line that is lost, and the cause; without a line when the log could not be opened anew.
+pub type Alarm = Arc<dyn Fn(Option<&str>, &str) + Send + Sync>;
 
 /// An access log that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -87,15 +87,17 @@ impl AccessLog {
             let (std::sync::mpsc::TrySendError::Full(order) | std::sync::mpsc::TrySendError::Disconnected(order)) =
                 error;
             if let Order::Line(line) = order {
-                (self.alarm)(&line, "more lines wait than can be written");
+                (self.alarm)(Some(&line), "more lines wait than can be written");
             }
         }
     }
 
     /// Opens the file anew, as log rotation wants it.
     pub fn reopen(&self) {
-        if let Some(orders) = &self.orders {
-            let _ = orders.try_send(Order::Reopen);
+        if let Some(orders) = &self.orders
+            && orders.try_send(Order::Reopen).is_err()
+        {
+            (self.alarm)(None, "more lines wait than can be written");
         }
     }
 }
@@ -171,12 +173,12 @@ fn work(mut output: Output, orders: &Receiver<Order>, alarm: &Alarm) {
         match order {
             Order::Line(line) => {
                 if let Err(error) = output.write(&format!("{line}\n")) {
-                    alarm(&line, &error.to_string());
+                    alarm(Some(&line), &error.to_string());
                 }
             }
             Order::Reopen => {
                 if let Err(error) = output.reopen() {
-                    alarm("(the log stays open)", &format!("cannot be opened anew: {error}"));
+                    alarm(None, &error.to_string());
                 }
             }
         }

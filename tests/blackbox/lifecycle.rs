@@ -158,6 +158,23 @@ fn sighup_opens_a_renamed_log_anew_and_loses_no_line() {
 }
 
 #[test]
+fn a_log_that_cannot_be_opened_anew_stays_open_and_no_line_counts_as_lost() {
+    let fake = FakeSes::start(Profile::Today);
+    let disk = tempfile::tempdir().unwrap();
+    let (here, away) = (disk.path().join("logs"), disk.path().join("away"));
+    fs::create_dir(&here).unwrap();
+    let settings = BASE.replace("access.log", &here.join("access.log").display().to_string());
+    let mut gateway = Gateway::start(&format!("{settings}{}", ses(&fake.endpoint())));
+    fs::rename(&here, &away).unwrap();
+    gateway.signal("HUP");
+    assert!(wait_until(PATIENCE, || gateway.stderr().contains("cannot be opened anew")), "{}", gateway.stderr());
+    assert_eq!(submit(&mut Smtp::ready(gateway.port())).code, 250);
+    assert_eq!(gateway.metric("headgate_log_lines_lost_total"), 0);
+    assert_eq!(gateway.stop().code(), Some(0));
+    assert_eq!(fs::read_to_string(away.join("access.log")).unwrap().lines().count(), 1);
+}
+
+#[test]
 fn a_log_that_cannot_be_written_alarms_and_counts_and_stops_no_mail() {
     let fake = FakeSes::start(Profile::Today);
     let settings = BASE.replace("\"access.log\"", "\"/dev/full\"");
