@@ -4,10 +4,12 @@
 use std::{
     collections::BTreeSet,
     fs,
+    io::Write as _,
     net::{Ipv4Addr, TcpListener, TcpStream},
     path::Path,
     process::Command,
     thread,
+    time::Duration,
 };
 
 use serde_json::Value;
@@ -126,6 +128,39 @@ fn after_drain_a_mail_without_an_answer_is_doubtful_and_its_client_keeps_it() {
     let [record] = records.as_slice() else { panic!("{records:?}") };
     assert_eq!(record["outcome"], "deferred");
     assert!(record["reason"].as_str().unwrap().contains("ambiguous"), "{record}");
+}
+
+#[test]
+fn after_drain_a_client_that_reads_no_replies_has_its_aborted_line_too() {
+    let fake = FakeSes::start(Profile::Today);
+    let mut gateway = Gateway::start(&format!("{BASE}{}{SHORT_DRAIN}", ses(&fake.endpoint())));
+    let mut client = Smtp::ready(gateway.port());
+    assert_eq!(client.command("MAIL FROM:<a@example.com>").code, 250);
+    let mut writer = client.writer();
+    writer.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    while writer.write_all(&b"NOOP\r\n".repeat(1000)).is_ok() {}
+    gateway.signal("TERM");
+    assert_eq!(gateway.wait_for_end().code(), Some(0));
+    let records = gateway.records("message", 1);
+    assert_eq!(records.iter().map(|record| &record["outcome"]).collect::<Vec<_>>(), ["aborted"]);
+}
+
+#[test]
+fn after_drain_a_client_that_never_pauses_has_its_aborted_line_too() {
+    let fake = FakeSes::start(Profile::Today);
+    let mut gateway = Gateway::start(&format!("{BASE}{}{SHORT_DRAIN}", ses(&fake.endpoint())));
+    let mut client = Smtp::ready(gateway.port());
+    assert_eq!(client.command("MAIL FROM:<a@example.com>").code, 250);
+    let mut writer = client.writer();
+    let flood = thread::spawn(move || while writer.write_all(&b"NOOP\r\n".repeat(1000)).is_ok() {});
+    let heard = thread::spawn(move || client.rest());
+    gateway.signal("TERM");
+    assert_eq!(gateway.wait_for_end().code(), Some(0));
+    flood.join().unwrap();
+    // Whether it still hears 421 is up to TCP: a socket closed over unread data drops what is not sent yet.
+    heard.join().unwrap();
+    let records = gateway.records("message", 1);
+    assert_eq!(records.iter().map(|record| &record["outcome"]).collect::<Vec<_>>(), ["aborted"]);
 }
 
 #[test]
