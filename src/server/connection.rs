@@ -123,8 +123,7 @@ impl Connection {
                 if data.is_err() {
                     self.share = self.house.budget.share();
                 }
-                let received = data.as_ref().map_or(self.house.limits.message_size.0 + 1, |raw| raw.len() as u64);
-                self.session.data(data, received)
+                self.session.data(data, self.codec.received())
             }
         }
     }

@@ -123,6 +123,17 @@ fn an_endless_message_is_refused_once_in_bounded_memory() {
     assert_eq!(fake.counts().received, 0);
 }
 
+#[test]
+fn the_log_tells_how_large_a_message_was_that_was_too_large() {
+    let fake = FakeSes::start(Profile::Today);
+    let gateway = limited(&fake, "message_size = \"1MB\"");
+    let message = [b"From: a@example.com\r\n\r\n", &[b"x".repeat(98).as_slice(), b"\r\n"].concat().repeat(30_000)[..]];
+    let message = message.concat();
+    let reply = Smtp::ready(gateway.port()).submit("a@example.com", &["b@example.net"], &message);
+    assert!(starts(&reply, 552, "5.3.4 "), "{reply:?}");
+    assert_eq!(gateway.records("message", 1)[0]["size"], message.len());
+}
+
 /// A message of so many octets that no other number gives.
 fn large(number: usize, size: usize) -> Vec<u8> {
     let mut message = format!("From: a@example.com\r\nSubject: {number}\r\n\r\n").into_bytes();
