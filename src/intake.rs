@@ -128,9 +128,11 @@ impl Intake {
     ) -> Result<Accepted, Refusal> {
         let Transaction { id, client, envelope, raw } = transaction;
         let smtputf8 = envelope.smtputf8;
-        let mut draft = Draft::new(envelope, &raw);
+        let message = header::split(&raw);
+        self.check_header_size(message.head.len())?;
+        let mut draft = Draft::of(envelope, message);
         story.fields = self.logged(&draft);
-        self.check_header(&draft, raw.len())?;
+        self.check_hops(&draft)?;
         let facts = Facts { id, client, size: raw.len() };
         let verdict = self.rules.run(&facts, &mut draft);
         story.trace = std::mem::take(&mut draft.trace);
@@ -160,12 +162,16 @@ impl Intake {
         self.log_fields.iter().filter_map(first).collect()
     }
 
-    fn check_header(&self, draft: &Draft, size: usize) -> Result<(), Refusal> {
-        let octets = size - draft.rest.len();
+    /// Before the fields are looked at: a list of millions would take many times the memory of the message.
+    fn check_header_size(&self, octets: usize) -> Result<(), Refusal> {
         if octets > self.limits.header_size.octets() {
             let text = format!("The header has {octets} octets; at most {} are taken", self.limits.header_size.0);
             return Err(refused(Reply::new(552, Enhanced(5, 3, 4), &text), "header_size"));
         }
+        Ok(())
+    }
+
+    fn check_hops(&self, draft: &Draft) -> Result<(), Refusal> {
         let hops = draft.header.find("Received").count();
         if hops > self.limits.received {
             let text = format!("{hops} Received fields: the message loops");

@@ -25,7 +25,11 @@ pub struct Draft {
 impl Draft {
     /// A draft of a message as it came in.
     pub fn new(envelope: Envelope, raw: &Bytes) -> Self {
-        let message = header::split(raw);
+        Self::of(envelope, header::split(raw))
+    }
+
+    /// A draft of a message that was cut into header and body already.
+    pub fn of(envelope: Envelope, message: Message) -> Self {
         Self { envelope, header: Header::parse(&message.head), rest: message.rest, trace: Trace::default() }
     }
 

@@ -201,6 +201,24 @@ fn the_largest_message_arrives_octet_for_octet_and_one_octet_more_is_refused() {
 }
 
 #[test]
+fn a_header_of_a_million_lines_is_refused_in_bounded_memory() {
+    let fake = FakeSes::start(Profile::Today);
+    let mut gateway = Gateway::with_ses(&fake.endpoint());
+    let before = gateway.resident();
+    let mut client = Smtp::ready(gateway.port());
+    for line in ["X-A: b\r\n", "x\n", "x:\r"] {
+        let message = ["From: a@example.com\r\n", &line.repeat(1_000_000)].concat();
+        let reply = client.submit("a@example.com", &["b@example.net"], message.as_bytes());
+        assert!(starts(&reply, 552, "5.3.4 The header has "), "{line:?}: {reply:?}");
+    }
+    let grown = gateway.peak_resident() - before;
+    println!("grown by {grown} octets");
+    assert!(grown < 32 * MEGABYTE, "{grown} octets for messages of at most 8 MB");
+    assert_eq!(gateway.records("message", 3).len(), 3);
+    assert_eq!(fake.counts().received, 0);
+}
+
+#[test]
 fn a_client_that_sends_an_octet_at_a_time_is_sent_away() {
     let fake = FakeSes::start(Profile::Today);
     let gateway = limited(&fake, "command_time = \"1s\"");
