@@ -35,7 +35,7 @@ impl From<usize> for Step {
 /// One fault for each wrong or unknown value.
 pub fn read<T: DeserializeOwned>(root: &Node) -> Result<T, Vec<Fault>> {
     let mut remaining = root.clone();
-    let mut faults = Vec::new();
+    let (mut faults, mut removed) = (Vec::new(), Vec::new());
     loop {
         let error = match serde_path_to_error::deserialize::<_, T>(remaining.to_toml()) {
             Ok(value) if faults.is_empty() => return Ok(value),
@@ -44,11 +44,29 @@ pub fn read<T: DeserializeOwned>(root: &Node) -> Result<T, Vec<Fault>> {
         };
         let path = steps(error.path());
         let place = locate(&remaining, &path);
-        faults.push(Fault::new(&place, message(&path, &error.inner().to_string())));
+        let as_written = original(&path, &removed);
+        faults.push(Fault::new(&place, message(&as_written, &error.inner().to_string())));
         if !remove(&mut remaining, &path) {
             return Err(sorted(faults));
         }
+        removed.push(as_written);
     }
+}
+
+/// The path as it was before elements were taken out of the arrays it leads through.
+fn original(path: &[Step], removed: &[Vec<Step>]) -> Vec<Step> {
+    let mut found: Vec<Step> = Vec::new();
+    for step in path {
+        let Step::Index(index) = step else {
+            found.push(step.clone());
+            continue;
+        };
+        let is_gone =
+            |at: &usize| removed.iter().any(|one| one.split_last() == Some((&Step::Index(*at), found.as_slice())));
+        let at = (0..).filter(|at| !is_gone(at)).nth(*index).unwrap_or(*index);
+        found.push(Step::Index(at));
+    }
+    found
 }
 
 fn sorted(mut faults: Vec<Fault>) -> Vec<Fault> {
@@ -166,6 +184,14 @@ mod tests {
                 "test.toml:8:3: listener[1].max: invalid value: integer `300`, expected u8",
             ]
         );
+    }
+
+    #[test]
+    fn each_element_of_an_array_keeps_its_number() {
+        let text = "listener = [7, { max = -1 }, 8, { name = 9 }]\n";
+        let faults = read::<Outer>(&super::super::parse("test.toml", text).unwrap()).unwrap_err();
+        let paths: Vec<String> = faults.iter().map(|fault| fault.message.split(": ").next().unwrap().into()).collect();
+        assert_eq!(paths, ["listener[0]", "listener[1].max", "listener[2]", "listener[3].name"]);
     }
 
     #[test]
