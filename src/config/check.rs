@@ -23,9 +23,11 @@ pub(super) fn check(settings: &Settings, root: &Node) -> Vec<Fault> {
     checker.hostname(settings);
     checker.listeners(&settings.listeners);
     checker.limits(&settings.limits);
+    checker.times(settings);
     checker.delivery(settings);
     checker.upstreams(&settings.upstreams);
     checker.logs(settings);
+    checker.faults.sort_by_key(|fault| fault.place.line_and_column());
     checker.faults
 }
 
@@ -99,8 +101,9 @@ impl Checker<'_> {
         for (key, _) in counts.iter().filter(|(_, count)| *count == 0) {
             self.fault(&["limits".into(), (*key).into()], "at least 1 is needed");
         }
-        if limits.message_size.0 == 0 || limits.header_size.0 == 0 {
-            self.fault(&["limits".into(), "message_size".into()], "message_size and header_size are more than 0");
+        let sizes = [("message_size", limits.message_size), ("header_size", limits.header_size)];
+        for (key, _) in sizes.iter().filter(|(_, size)| size.0 == 0) {
+            self.fault(&["limits".into(), (*key).into()], "at least 1 octet is needed");
         }
         if limits.message_size.0.saturating_mul(4) > limits.memory.0 {
             let text = format!(
@@ -109,6 +112,20 @@ impl Checker<'_> {
                 limits.message_size.0.saturating_mul(4)
             );
             self.fault(&["limits".into(), "memory".into()], &text);
+        }
+    }
+
+    /// Times that end every session or attempt at once when they are nothing.
+    fn times(&mut self, settings: &Settings) {
+        let limits = &settings.limits;
+        let times = [
+            ("limits", "command_time", limits.command_time),
+            ("limits", "data_idle", limits.data_idle),
+            ("limits", "data_time", limits.data_time),
+            ("delivery", "direct_timeout", settings.delivery.direct_timeout),
+        ];
+        for (section, key, _) in times.iter().filter(|(_, _, time)| time.0.is_zero()) {
+            self.fault(&[(*section).into(), (*key).into()], "more than no time is needed");
         }
     }
 
@@ -139,6 +156,9 @@ impl Checker<'_> {
                     &path("name"),
                     &format!("{:?} is empty or used twice; each upstream has a name of its own", upstream.name),
                 );
+            }
+            if upstream.attempt_timeout.0.is_zero() {
+                self.fault(&path("attempt_timeout"), "more than no time is needed");
             }
             let endpoint = &upstream.endpoint_url;
             if !endpoint.is_empty() && !is_url(endpoint) {
