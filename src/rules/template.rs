@@ -2,12 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use bytes::Bytes;
 use minijinja::{
-    Environment, UndefinedBehavior, Value,
+    Environment, ErrorKind, UndefinedBehavior, Value,
     value::{Enumerator, Object, ObjectRepr},
 };
 
-use crate::{header::Header, mime::mailboxes};
+use crate::{
+    header::Header,
+    mail::{Client, Envelope, Id},
+    mime::mailboxes,
+};
 
 use super::{draft::Draft, facts::Facts, trace::Trace};
 
@@ -62,9 +67,21 @@ impl Templates {
             return Ok(Template::Literal(text.to_owned()));
         }
         let name = format!("template {}", self.0.templates().count() + 1);
-        self.0.add_template_owned(name.clone(), text.to_owned()).map_err(|error| error.to_string())?;
+        self.0.add_template_owned(name.clone(), text.to_owned()).map_err(|error| described(&error))?;
         let header = self.0.get_template(&name).is_ok_and(|one| one.undeclared_variables(false).contains("header"));
-        Ok(Template::Compiled { name, header })
+        let template = Template::Compiled { name, header };
+        match self.rehearse(&template) {
+            Err(TemplateError(error)) if is_unknown_word(error.kind()) => Err(described(&error)),
+            _ => Ok(template),
+        }
+    }
+
+    /// Fills a template in for no message: MiniJinja looks up the names of filters, tests and functions only then.
+    fn rehearse(&self, template: &Template) -> Result<String, TemplateError> {
+        let client = Client::new(std::net::Ipv4Addr::UNSPECIFIED.into(), "");
+        let facts = Facts { id: Id::nil(), client, size: 0 };
+        let draft = Draft::new(Envelope::default(), &Bytes::new());
+        self.render(template, Sight { facts: &facts, draft: &draft, selected: Some(("", "")) })
     }
 
     /// Fills a template in.
@@ -83,6 +100,19 @@ impl Templates {
                 Ok(self.0.get_template(name)?.render(values)?)
             }
         }
+    }
+}
+
+fn is_unknown_word(kind: ErrorKind) -> bool {
+    use ErrorKind::{UnknownFilter, UnknownFunction, UnknownMethod, UnknownTest};
+    matches!(kind, UnknownFilter | UnknownFunction | UnknownMethod | UnknownTest)
+}
+
+/// The error without the name that a template has only in here.
+fn described(error: &minijinja::Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("template: {}: {detail}", error.kind()),
+        None => format!("template: {}", error.kind()),
     }
 }
 
