@@ -108,7 +108,7 @@ impl Compiler {
         match node.value {
             Value::Scalar(toml::Value::Boolean(flag)) => Some(flag),
             _ => {
-                self.fault(node, format!("true or false, not a {}", node.kind()));
+                self.fault(node, format!("true or false, not {}", node.kind()));
                 None
             }
         }
@@ -116,7 +116,7 @@ impl Compiler {
 
     pub(super) fn text<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
         if node.as_text().is_none() {
-            self.fault(node, format!("a string, not a {}", node.kind()));
+            self.fault(node, format!("a string, not {}", node.kind()));
         }
         node.as_text()
     }
@@ -176,7 +176,7 @@ fn rule(node: &Node, compiler: &mut Compiler) -> Option<Rule> {
             _ => compiler.unknown(entry, "name, when, header and do"),
         }
     }
-    if name.is_none_or(str::is_empty) {
+    if name.is_some_and(str::is_empty) || node.child("name").is_none() {
         compiler.fault(node, "a rule needs a name");
     }
     if actions.as_ref().is_none_or(Vec::is_empty) && compiler.faults.len() == before {
