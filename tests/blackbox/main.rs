@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod fake_ses;
+mod fixtures;
 mod gateway;
 mod parties;
 mod smtp;
@@ -14,3 +15,4 @@ mod hostile;
 mod lifecycle;
 mod limits;
 mod postfix;
+mod settings;
