@@ -6,11 +6,13 @@ mod fake_ses;
 mod fixtures;
 mod gateway;
 mod parties;
+mod pattern;
 mod smtp;
 
 mod clients;
 mod commands;
 mod delivery;
+mod dialogues;
 mod hostile;
 mod lifecycle;
 mod limits;
