@@ -96,7 +96,7 @@ impl Overlay<'_> {
             keys.push(step.clone());
             schema = next;
             if let Some(element) = self.element_table(schema) {
-                let Some(name) = steps.next() else {
+                let Some(name) = steps.next().filter(|_| !steps.as_slice().is_empty()) else {
                     let text =
                         format!("{step} is an array of tables; name the element and the key, as in {step}.default.KEY");
                     self.faults.push(Fault::new(place, text));
