@@ -18,3 +18,4 @@ mod lifecycle;
 mod limits;
 mod postfix;
 mod settings;
+mod transcripts;
