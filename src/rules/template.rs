@@ -9,7 +9,7 @@ use minijinja::{
 };
 
 use crate::{
-    header::Header,
+    header::{self, Header},
     mail::{Client, Envelope, Id},
     mime::mailboxes,
 };
@@ -136,8 +136,9 @@ fn map(texts: &BTreeMap<String, String>) -> Value {
     Value::from_pairs(texts.iter().map(|(name, text)| (name.clone(), Value::from(text.clone()))))
 }
 
+/// An encoded-word may hold line ends, which would end the list.
 fn first_address(text: &str) -> String {
-    mailboxes(text.as_bytes()).into_iter().next().map(|one| one.address).unwrap_or_default()
+    mailboxes(header::printable(text).as_bytes()).into_iter().next().map(|one| one.address).unwrap_or_default()
 }
 
 /// `header['Name']`: the decoded value of the first field of that name, or nothing.
