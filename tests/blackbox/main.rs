@@ -16,6 +16,7 @@ mod dialogues;
 mod hostile;
 mod lifecycle;
 mod limits;
+mod log_lines;
 mod postfix;
 mod settings;
 mod transcripts;
