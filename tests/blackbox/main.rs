@@ -17,6 +17,7 @@ mod hostile;
 mod lifecycle;
 mod limits;
 mod log_lines;
+mod mails;
 mod postfix;
 mod settings;
 mod transcripts;
