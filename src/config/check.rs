@@ -18,8 +18,10 @@ use super::Settings;
 /// A listener that anyone can reach must not relay for networks shorter than these prefixes.
 const SHORTEST: (u8, u8) = (8, 16);
 
-pub(super) fn check(settings: &Settings, root: &Node) -> Vec<Fault> {
-    let mut checker = Checker { root, faults: Vec::new() };
+/// `defaulted` are the places of values that could not be read; what is said of the tables they stand in would be said of
+/// the defaults in their place.
+pub(super) fn check(settings: &Settings, root: &Node, defaulted: &[Vec<Step>]) -> Vec<Fault> {
+    let mut checker = Checker { root, defaulted, faults: Vec::new() };
     checker.hostname(settings);
     checker.listeners(&settings.listeners);
     checker.limits(&settings.limits);
@@ -27,17 +29,21 @@ pub(super) fn check(settings: &Settings, root: &Node) -> Vec<Fault> {
     checker.delivery(settings);
     checker.upstreams(&settings.upstreams);
     checker.logs(settings);
-    checker.faults.sort_by_key(|fault| fault.place.line_and_column());
     checker.faults
 }
 
 struct Checker<'a> {
     root: &'a Node,
+    defaulted: &'a [Vec<Step>],
     faults: Vec<Fault>,
 }
 
 impl Checker<'_> {
     fn fault(&mut self, path: &[Step], message: &str) {
+        let table = |one: &Vec<Step>| one.get(..one.len().saturating_sub(1).max(1)).unwrap_or_default().to_vec();
+        if self.defaulted.iter().any(|one| path.starts_with(&table(one))) {
+            return;
+        }
         let place = self.root.place_of(path);
         self.faults.push(Fault::new(&place, format!("{}: {message}", tree::dotted(path))));
     }
@@ -53,7 +59,7 @@ impl Checker<'_> {
         if listeners.is_empty() {
             self.fault(&["listener".into()], "at least one [[listener]] is needed");
         }
-        let mut names = HashSet::new();
+        let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
         for (index, listener) in listeners.iter().enumerate() {
             let path = |key: &str| [Step::from("listener"), Step::from(index), Step::from(key)];
             if listener.name.is_empty() || !names.insert(listener.name.to_ascii_lowercase()) {
@@ -61,6 +67,9 @@ impl Checker<'_> {
                     &path("name"),
                     &format!("{:?} is empty or used twice; each listener has a name of its own", listener.name),
                 );
+            }
+            if !addresses.insert(listener.address.as_str()) {
+                self.fault(&path("address"), &format!("another listener has {} already", listener.address));
             }
             match listener.address.parse::<SocketAddr>() {
                 Ok(address) if address.ip().is_loopback() => {}

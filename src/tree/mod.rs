@@ -9,7 +9,7 @@ mod read;
 use std::{fmt, sync::Arc};
 
 pub use parse::parse;
-pub use read::{Step, dotted, read};
+pub use read::{Partial, Step, dotted, read, read_partial};
 
 /// A text and its name.
 #[derive(Debug)]

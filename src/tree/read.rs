@@ -26,31 +26,61 @@ impl From<usize> for Step {
     }
 }
 
+/// What could be read of a tree.
+#[derive(Debug)]
+pub struct Partial<T> {
+    /// The value without what was wrong; `None` when the root itself is.
+    pub value: Option<T>,
+    /// One fault for each wrong or unknown value.
+    pub faults: Vec<Fault>,
+    /// The tree without what was wrong.
+    pub rest: Node,
+    /// Where a known value was wrong, so that a default stands in its place now.
+    pub defaulted: Vec<Vec<Step>>,
+}
+
 /// Reads a type from a tree.
-///
-/// serde stops at its first error; so what it stumbles over is taken out of a copy and the rest is read again, until all
-/// is read or the root itself is wrong.
 ///
 /// # Errors
 /// One fault for each wrong or unknown value.
 pub fn read<T: DeserializeOwned>(root: &Node) -> Result<T, Vec<Fault>> {
-    let mut remaining = root.clone();
-    let (mut faults, mut removed) = (Vec::new(), Vec::new());
+    let partial = read_partial(root);
+    match partial.value {
+        Some(value) if partial.faults.is_empty() => Ok(value),
+        _ => Err(partial.faults),
+    }
+}
+
+/// Reads what can be read.
+///
+/// serde stops at its first error; so what it stumbles over is taken out of a copy and the rest is read again, until all
+/// is read or the root itself is wrong.
+pub fn read_partial<T: DeserializeOwned>(root: &Node) -> Partial<T> {
+    let mut partial = Partial { value: None, faults: Vec::new(), rest: root.clone(), defaulted: Vec::new() };
+    let mut removed = Vec::new();
     loop {
-        let error = match serde_path_to_error::deserialize::<_, T>(remaining.to_toml()) {
-            Ok(value) if faults.is_empty() => return Ok(value),
-            Ok(_) => return Err(sorted(faults)),
+        let error = match serde_path_to_error::deserialize::<_, T>(partial.rest.to_toml()) {
+            Ok(value) => {
+                partial.value = Some(value);
+                break;
+            }
             Err(error) => error,
         };
         let path = steps(error.path());
-        let place = locate(&remaining, &path);
+        let place = locate(&partial.rest, &path);
         let as_written = original(&path, &removed);
-        faults.push(Fault::new(&place, message(&as_written, &error.inner().to_string())));
-        if !remove(&mut remaining, &path) {
-            return Err(sorted(faults));
+        let words = error.inner().to_string();
+        partial.faults.push(Fault::new(&place, message(&as_written, &words)));
+        if !remove(&mut partial.rest, &path) {
+            break;
+        }
+        if !words.starts_with("unknown field") {
+            partial.defaulted.push(as_written.clone());
         }
         removed.push(as_written);
     }
+    partial.faults.sort_by_key(|fault| fault.place.at);
+    partial
 }
 
 /// The path as it was before elements were taken out of the arrays it leads through.
@@ -67,11 +97,6 @@ fn original(path: &[Step], removed: &[Vec<Step>]) -> Vec<Step> {
         found.push(Step::Index(at));
     }
     found
-}
-
-fn sorted(mut faults: Vec<Fault>) -> Vec<Fault> {
-    faults.sort_by_key(|fault| fault.place.at);
-    faults
 }
 
 /// `listener[0].name`.
