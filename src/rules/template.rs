@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use minijinja::{
-    Environment, ErrorKind, UndefinedBehavior, Value,
+    Environment, ErrorKind, State, UndefinedBehavior, Value,
     value::{Enumerator, Object, ObjectRepr},
 };
 
@@ -52,9 +52,9 @@ impl Templates {
         environment.set_undefined_behavior(UndefinedBehavior::Chainable);
         environment.set_fuel(Some(FUEL));
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        environment.add_filter("address", |text: &str| first_address(text));
-        environment.add_filter("domain", |text: &str| {
-            let address = first_address(text);
+        environment.add_filter("address", |state: &State<'_, '_>, text: &str| first_address(state, text));
+        environment.add_filter("domain", |state: &State<'_, '_>, text: &str| {
+            let address = first_address(state, text);
             address.rsplit_once('@').map(|(_, domain)| domain.to_owned()).unwrap_or_default()
         });
         environment.add_global("vars", map(vars));
@@ -68,7 +68,8 @@ impl Templates {
         }
         let name = format!("template {}", self.0.templates().count() + 1);
         self.0.add_template_owned(name.clone(), text.to_owned()).map_err(|error| described(&error))?;
-        let header = self.0.get_template(&name).is_ok_and(|one| one.undeclared_variables(false).contains("header"));
+        let named = self.0.get_template(&name).is_ok_and(|one| one.undeclared_variables(false).contains("header"));
+        let header = named || text.contains("address") || text.contains("domain");
         let template = Template::Compiled { name, header };
         match self.rehearse(&template) {
             Err(TemplateError(error)) if is_unknown_word(error.kind()) => Err(described(&error)),
@@ -136,9 +137,26 @@ fn map(texts: &BTreeMap<String, String>) -> Value {
     Value::from_pairs(texts.iter().map(|(name, text)| (name.clone(), Value::from(text.clone()))))
 }
 
-/// An encoded-word may hold line ends, which would end the list.
-fn first_address(text: &str) -> String {
-    mailboxes(header::printable(text).as_bytes()).into_iter().next().map(|one| one.address).unwrap_or_default()
+/// The first address of a list.
+///
+/// A list has to be read before its encoded-words are decoded (RFC 2047 section 6.2), or a display name could hold an
+/// address that counts. So the text is looked for among the decoded fields, and the field as it stands is read; fields
+/// that decode to the same text and hold different addresses hold none.
+fn first_address(state: &State<'_, '_>, text: &str) -> String {
+    let first = |value: &[u8]| mailboxes(value).into_iter().next().map(|one| one.address).unwrap_or_default();
+    let view = state.lookup("header").and_then(|value| value.downcast_object::<View>());
+    let fields = view.iter().flat_map(|view| {
+        let header = &view.0;
+        header.positions().filter(|at| header.decoded(*at) == text).map(|at| first(header.raw(at)))
+    });
+    let mut found: Vec<String> = fields.collect();
+    found.dedup();
+    match found.as_slice() {
+        // No field as it stands; an encoded-word may have held line ends, which would end the list.
+        [] => first(header::printable(text).as_bytes()),
+        [one] => one.clone(),
+        _ => String::new(),
+    }
 }
 
 /// `header['Name']`: the decoded value of the first field of that name, or nothing.
