@@ -15,6 +15,7 @@ pub mod sink;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,10 +25,21 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The time between two looks at something that tells nobody when it changes.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
+/// A TCP port of 127.0.0.1 that nobody listens on.
+///
+/// Below the range from which the system takes the ports of outgoing connections, any of which could take it before its
+/// user does; each process begins elsewhere, and gives each port once.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    const FIRST: u16 = 10_000;
+    const COUNT: u16 = 20_000;
+    let begin = std::process::id().wrapping_mul(7_919) % u32::from(COUNT);
+    let ports = std::iter::repeat_with(|| {
+        let step = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        FIRST + u16::try_from((begin + step) % u32::from(COUNT)).unwrap_or_default()
+    });
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    ports.take(usize::from(COUNT)).find(free).expect("loopback has a free port")
 }
 
 /// Whether something takes connections on the port of 127.0.0.1 before the patience is over.
