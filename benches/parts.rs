@@ -61,7 +61,8 @@ fn rules(criterion: &mut Criterion) {
     let raw = mail();
     let sources = ["rt", "ses"].map(|name| SourceText::builtin(name).unwrap());
     let rules = Rules::compile(&sources, &BTreeMap::new()).unwrap();
-    let facts = Facts { id: Id::nil(), client: Client::new([127, 0, 0, 1].into(), "smtp"), size: raw.len() };
+    let client = Client::new([127, 0, 0, 1].into(), "smtp");
+    let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: "relay.example.com".to_owned() };
     let mut group = criterion.benchmark_group("one message");
     group.bench_function("default rules", |bencher| {
         bencher.iter(|| {

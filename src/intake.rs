@@ -131,7 +131,7 @@ impl Intake {
         let mut draft = Draft::new(envelope, &raw);
         story.fields = self.logged(&draft);
         self.check_header(&draft, raw.len())?;
-        let facts = Facts { id, client, size: raw.len() };
+        let facts = Facts { id, client, size: raw.len(), hostname: self.hostname.clone() };
         let verdict = self.rules.run(&facts, &mut draft);
         story.trace = std::mem::take(&mut draft.trace);
         match verdict {

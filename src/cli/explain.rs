@@ -67,7 +67,8 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
     let address = matches.get_one::<String>("client").map(String::as_str).unwrap_or_default();
     let client = Client::new(address.parse().with_context(|| format!("--client {address}"))?, "explain");
     let mut draft = Draft::new(envelope, &raw);
-    let verdict = loaded.rules.run(&Facts { id: Id::nil(), client, size: raw.len() }, &mut draft);
+    let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: loaded.settings.own_name() };
+    let verdict = loaded.rules.run(&facts, &mut draft);
     let message = draft.message();
     if matches.get_flag("message") {
         io::stdout().write_all(&message.to_bytes())?;

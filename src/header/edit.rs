@@ -101,6 +101,13 @@ impl Header {
         }
     }
 
+    /// Puts other octets in the place of a field: one field with its final line end, else nothing changes.
+    pub fn put(&mut self, at: usize, octets: Vec<u8>) {
+        if let [span] = parse::fields(&octets, |span| span).as_slice() {
+            self.write(at, Field { span: *span, written: Some(octets.into()) });
+        }
+    }
+
     /// Adds a field as the last one.
     pub fn append(&mut self, name: &FieldName, value: &str) {
         let unended = self.positions().last().filter(|at| !self.whole(*at).ends_with(b"\n"));

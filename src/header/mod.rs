@@ -1,12 +1,13 @@
 //! The byte-preserving header editor.
 //!
 //! In goes the raw message, out come the same octets with the edits spliced in: a field that nobody touched keeps its
-//! exact octets, folding and place, and without an edit the result is the very same buffer. It knows no rules, no SES
+//! exact octets, folding and place, and without an edit the result is the very same buffer. It knows no rules
 //! and no MIME.
 
 mod edit;
 mod fold;
 mod name;
+mod once_only;
 mod parse;
 mod received;
 mod word;
@@ -14,6 +15,7 @@ mod word;
 pub use edit::Header;
 pub use fold::fold;
 pub use name::FieldName;
+pub use once_only::ONCE_ONLY;
 pub use parse::{Line, lines, split};
 pub use received::{Hop, received};
 pub use word::{decode, encode_unstructured, printable};
