@@ -16,7 +16,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use fake_ses::{FakeSes, Profile};
 use headgate::{
     header::{self, Header},
-    mail::{Address, Client, Envelope, Id, Sender},
+    mail::{Address, Client, Envelope, Id, Options, Sender},
     rules::{Draft, Facts, Rules, SourceText},
     upstream::{self, Attempt, Upstream},
 };
@@ -90,7 +90,13 @@ async fn ses(endpoint: &str) -> Arc<dyn Upstream> {
 }
 
 fn attempt(raw: &Bytes) -> Attempt {
-    Attempt { id: Id::nil(), feedback: None, recipients: vec![address("evan@example.com")], message: raw.clone() }
+    Attempt {
+        id: Id::nil(),
+        feedback: None,
+        recipients: vec![address("evan@example.com")],
+        message: raw.clone(),
+        options: Options::default(),
+    }
 }
 
 criterion_group!(benches, editor, rules);

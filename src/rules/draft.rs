@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::{
     header::{self, Header},
-    mail::{Envelope, Message},
+    mail::{Envelope, Message, Options},
 };
 
 use super::trace::Trace;
@@ -18,6 +18,8 @@ pub struct Draft {
     pub header: Header,
     /// The empty line and the body.
     pub rest: Bytes,
+    /// What is asked of the upstream.
+    pub options: Options,
     /// What was done.
     pub trace: Trace,
 }
@@ -26,7 +28,13 @@ impl Draft {
     /// A draft of a message as it came in.
     pub fn new(envelope: Envelope, raw: &Bytes) -> Self {
         let message = header::split(raw);
-        Self { envelope, header: Header::parse(&message.head), rest: message.rest, trace: Trace::default() }
+        Self {
+            envelope,
+            header: Header::parse(&message.head),
+            rest: message.rest,
+            options: Options::default(),
+            trace: Trace::default(),
+        }
     }
 
     /// The message as it is now.

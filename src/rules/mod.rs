@@ -18,7 +18,7 @@ mod template;
 mod test;
 mod trace;
 
-pub use action::{ACTIONS, ActionRow};
+pub use action::{ACTIONS, ActionRow, Group};
 pub use builtin::BUILTINS;
 pub use draft::Draft;
 pub use facts::Facts;

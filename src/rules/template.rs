@@ -7,7 +7,7 @@ use minijinja::{
     value::{Enumerator, Object, ObjectRepr},
 };
 
-use crate::{header::Header, mime::mailboxes};
+use crate::{header::Header, mail::Address, mime::mailboxes};
 
 use super::{draft::Draft, facts::Facts, trace::Trace};
 
@@ -39,6 +39,8 @@ pub(super) struct Sight<'a> {
     pub draft: &'a Draft,
     /// Name and decoded value of the field that a header selector selected.
     pub selected: Option<(&'a str, &'a str)>,
+    /// The recipient that a recipient selector selected.
+    pub recipient: Option<&'a Address>,
 }
 
 impl Templates {
@@ -72,7 +74,7 @@ impl Templates {
         match template {
             Template::Literal(text) => Ok(text.clone()),
             Template::Compiled { name, header } => {
-                let mut values = values(sight.facts, sight.draft);
+                let mut values = values(sight);
                 if *header {
                     values.insert("header", Value::from_object(View(sight.draft.header.clone())));
                 }
@@ -86,17 +88,24 @@ impl Templates {
     }
 }
 
-fn values(facts: &Facts, draft: &Draft) -> BTreeMap<&'static str, Value> {
+fn values(sight: Sight<'_>) -> BTreeMap<&'static str, Value> {
+    let Sight { facts, draft, .. } = sight;
     let Trace { user, env, .. } = &draft.trace;
     let recipients: Vec<String> = draft.envelope.recipients.iter().map(ToString::to_string).collect();
+    let recipient = sight.recipient.or(draft.envelope.recipients.first());
+    let from = draft.header.find("From").next().map(|at| draft.header.decoded(at));
     BTreeMap::from([
         ("id", Value::from(facts.id.to_string())),
         ("client", Value::from(facts.client.address.to_string())),
         ("listener", Value::from(facts.client.listener.as_str())),
         ("helo", Value::from(facts.client.helo.as_str())),
+        ("login", Value::from(facts.client.login.clone().unwrap_or_default())),
+        ("hostname", Value::from(facts.hostname.as_str())),
         ("size", Value::from(facts.size)),
         ("sender", Value::from(draft.envelope.sender.to_string())),
+        ("recipient", Value::from(recipient.map(ToString::to_string).unwrap_or_default())),
         ("recipients", Value::from(recipients)),
+        ("from", Value::from(from.unwrap_or_default())),
         ("user", Value::from(user.clone().unwrap_or_default())),
         ("env", map(env)),
     ])

@@ -5,10 +5,11 @@ use crate::{
     tree::Node,
 };
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError, Verdict};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError, Verdict};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "repair",
+    group: Group::Message,
     doc: "mends the named kinds of damage, and leaves a message without them alone",
     example: "do = [{ repair = [\"line-endings\"] }]",
     compile,
@@ -30,7 +31,7 @@ impl Action for Repair {
     }
 }
 
-fn compile(node: &Node, _: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+fn compile(node: &Node, _: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
     let elements = node.as_array().unwrap_or(std::slice::from_ref(node));
     let mut repairs = Vec::new();
     for element in elements {
