@@ -93,9 +93,12 @@ impl App {
         }
         let metrics = Arc::new(Metrics::default());
         let counting = Arc::clone(&metrics);
-        let alarm: log::Alarm = Arc::new(move |line, cause| {
-            counting.line_lost();
-            tracing::error!(cause, line, "the access log cannot be written");
+        let alarm: log::Alarm = Arc::new(move |lost, cause| match lost {
+            Some(line) => {
+                counting.line_lost();
+                tracing::error!(cause, line, "the access log cannot be written");
+            }
+            None => tracing::error!(cause, "the access log cannot be opened anew; the old file stays open"),
         });
         let log = Arc::new(AccessLog::open(&settings.access_log, alarm)?);
         let mut listeners = Vec::new();

@@ -151,9 +151,11 @@ impl Intake {
     ) -> Result<Accepted, Refusal> {
         let Transaction { id, client, envelope, raw } = transaction;
         let smtputf8 = envelope.smtputf8;
-        let mut draft = Draft::new(envelope, &raw);
+        let message = header::split(&raw);
+        self.check_header_size(message.head.len())?;
+        let mut draft = Draft::of(envelope, message);
         story.fields = self.logged(&draft);
-        self.check_header(&draft, raw.len())?;
+        self.check_hops(&draft)?;
         let facts = Facts { id, client, size: raw.len(), hostname: self.hostname.clone() };
         let verdict = self.rules().run(&facts, &mut draft);
         story.trace = std::mem::take(&mut draft.trace);
@@ -165,6 +167,7 @@ impl Intake {
                 return Err(Refusal { reply, outcome: "discarded", reason: "a rule".to_owned() });
             }
         }
+        check_first_line(&draft)?;
         let hop = Hop { client: &facts.client, hostname: &self.hostname, id, time, smtputf8 };
         let head = traced_head(&mut draft, &hop);
         let Draft { envelope, rest, options, .. } = draft;
@@ -184,12 +187,16 @@ impl Intake {
         self.log_fields.iter().filter_map(first).collect()
     }
 
-    fn check_header(&self, draft: &Draft, size: usize) -> Result<(), Refusal> {
-        let octets = size - draft.rest.len();
+    /// Before the fields are looked at: a list of millions would take many times the memory of the message.
+    fn check_header_size(&self, octets: usize) -> Result<(), Refusal> {
         if octets > self.limits.header_size.octets() {
             let text = format!("The header has {octets} octets; at most {} are taken", self.limits.header_size.0);
             return Err(refused(Reply::new(552, Enhanced(5, 3, 4), &text), "header_size"));
         }
+        Ok(())
+    }
+
+    fn check_hops(&self, draft: &Draft) -> Result<(), Refusal> {
         let hops = draft.header.find("Received").count();
         if hops > self.limits.received {
             let text = format!("{hops} Received fields: the message loops");
@@ -227,6 +234,19 @@ impl Intake {
 
 fn refused(reply: Reply, by: &str) -> Refusal {
     Refusal { reason: format!("{by}: {}", reply.text()), reply, outcome: "refused" }
+}
+
+/// A header that begins with a blank would become the folded end of our own Received (RFC 5322 section 2.2.3): the line
+/// would be lost to whoever it was for, and a client could write into our trace.
+fn check_first_line(draft: &Draft) -> Result<(), Refusal> {
+    let first = draft.header.positions().next().map(|at| draft.header.whole(at));
+    match first.and_then(<[u8]>::first) {
+        Some(b' ' | b'\t') => {
+            let text = "The header begins with a blank; its first line belongs to no field";
+            Err(refused(Reply::new(554, Enhanced(5, 6, 0), text), "header"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The header without an inbound Return-Path, which SES would check, and with our own Received before all else.

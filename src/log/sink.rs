@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     path::PathBuf,
     sync::{
         Arc,
@@ -16,8 +16,8 @@ use super::{Format, FormatError, Record, Settings};
 /// Lines that may wait for the disk.
 const WAITING: usize = 20_000;
 
-/// Called for each line that could not be written, with the line and the cause.
-pub type Alarm = Arc<dyn Fn(&str, &str) + Send + Sync>;
+/// Called with the line that is lost, and the cause; without a line when the log could not be opened anew.
+pub type Alarm = Arc<dyn Fn(Option<&str>, &str) + Send + Sync>;
 
 /// An access log that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ impl AccessLog {
             path => {
                 let file =
                     append(&PathBuf::from(path)).map_err(|cause| OpenError::File { path: path.to_owned(), cause })?;
-                Output::File { path: PathBuf::from(path), file: Some(file) }
+                Output::File { path: PathBuf::from(path), file, unsure: true }
             }
         };
         let (orders, received) = sync_channel(WAITING);
@@ -87,15 +87,17 @@ impl AccessLog {
             let (std::sync::mpsc::TrySendError::Full(order) | std::sync::mpsc::TrySendError::Disconnected(order)) =
                 error;
             if let Order::Line(line) = order {
-                (self.alarm)(&line, "more lines wait than can be written");
+                (self.alarm)(Some(&line), "more lines wait than can be written");
             }
         }
     }
 
     /// Opens the file anew, as log rotation wants it.
     pub fn reopen(&self) {
-        if let Some(orders) = &self.orders {
-            let _ = orders.try_send(Order::Reopen);
+        if let Some(orders) = &self.orders
+            && orders.try_send(Order::Reopen).is_err()
+        {
+            (self.alarm)(None, "more lines wait than can be written");
         }
     }
 }
@@ -112,11 +114,26 @@ impl Drop for AccessLog {
 
 enum Output {
     Stdout,
-    File { path: PathBuf, file: Option<File> },
+    /// `unsure` after an opening and after a failure: the file may then end in the middle of a line.
+    File {
+        path: PathBuf,
+        file: File,
+        unsure: bool,
+    },
 }
 
+/// Opened for reading too, where that is permitted: [`is_torn`] looks at the end.
 fn append(path: &PathBuf) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    options.clone().read(true).open(path).or_else(|_| options.open(path))
+}
+
+/// Whether the file ends in the middle of a line, as a full disk or a crash leaves it.
+fn is_torn(file: &mut File) -> bool {
+    let mut last = [b'\n'];
+    let regular = file.metadata().is_ok_and(|about| about.is_file());
+    regular && file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).is_ok() && last != [b'\n']
 }
 
 impl Output {
@@ -128,12 +145,14 @@ impl Output {
                 stdout.write_all(line.as_bytes())?;
                 stdout.flush()
             }
-            Self::File { path, file } => {
-                let open = match file.take() {
-                    Some(open) => open,
-                    None => append(path)?,
+            Self::File { file, unsure, .. } => {
+                let written = if *unsure && is_torn(file) {
+                    file.write_all(format!("\n{line}").as_bytes())
+                } else {
+                    file.write_all(line.as_bytes())
                 };
-                file.insert(open).write_all(line.as_bytes())
+                *unsure = written.is_err();
+                written
             }
         }
     }
@@ -141,8 +160,8 @@ impl Output {
     fn reopen(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout => Ok(()),
-            Self::File { path, file } => {
-                *file = Some(append(path)?);
+            Self::File { path, file, unsure } => {
+                (*file, *unsure) = (append(path)?, true);
                 Ok(())
             }
         }
@@ -154,12 +173,12 @@ fn work(mut output: Output, orders: &Receiver<Order>, alarm: &Alarm) {
         match order {
             Order::Line(line) => {
                 if let Err(error) = output.write(&format!("{line}\n")) {
-                    alarm(&line, &error.to_string());
+                    alarm(Some(&line), &error.to_string());
                 }
             }
             Order::Reopen => {
                 if let Err(error) = output.reopen() {
-                    alarm("(the log stays open)", &format!("cannot be opened anew: {error}"));
+                    alarm(None, &error.to_string());
                 }
             }
         }

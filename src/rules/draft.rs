@@ -27,14 +27,13 @@ pub struct Draft {
 impl Draft {
     /// A draft of a message as it came in.
     pub fn new(envelope: Envelope, raw: &Bytes) -> Self {
-        let message = header::split(raw);
-        Self {
-            envelope,
-            header: Header::parse(&message.head),
-            rest: message.rest,
-            options: Options::default(),
-            trace: Trace::default(),
-        }
+        Self::of(envelope, header::split(raw))
+    }
+
+    /// A draft of a message that was cut into header and body already.
+    pub fn of(envelope: Envelope, message: Message) -> Self {
+        let header = Header::parse(&message.head);
+        Self { envelope, header, rest: message.rest, options: Options::default(), trace: Trace::default() }
     }
 
     /// The message as it is now.

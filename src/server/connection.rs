@@ -123,8 +123,7 @@ impl Connection {
                 if data.is_err() {
                     self.share = self.house.budget.share();
                 }
-                let received = data.as_ref().map_or(self.house.limits.message_size.0 + 1, |raw| raw.len() as u64);
-                self.session.data(data, received)
+                self.session.data(data, self.codec.received())
             }
         }
     }
@@ -137,13 +136,14 @@ impl Connection {
         let (stopping, leaving) = (self.house.shared.stopping.clone(), self.house.shared.leaving.clone());
         let reading = timeout_at(until, self.stream.read_buf(self.codec.buffer()));
         let idle_session = !self.reading_data && !self.session.in_transaction();
+        // A client that never pauses must not keep us from seeing that drain is over.
         let result = tokio::select! {
             biased;
+            () = leaving.cancelled() => return Err(self.session.close(421, Enhanced(4, 3, 2), "is shutting down")),
             result = reading => result,
             () = stopping.cancelled(), if idle_session => {
                 return Err(self.session.close(421, Enhanced(4, 3, 2), "is shutting down"));
             }
-            () = leaving.cancelled() => return Err(self.session.close(421, Enhanced(4, 3, 2), "is shutting down")),
         };
         match result {
             Ok(Ok(length)) => Ok(length > 0),
@@ -256,9 +256,15 @@ impl Connection {
         if self.out.is_empty() {
             return Ok(());
         }
-        let written = timeout(self.house.limits.command_time.0, self.stream.write_all(&self.out)).await;
+        let writing = timeout(self.house.limits.command_time.0, self.stream.write_all(&self.out));
+        // What the client takes at once is written even when drain is over.
+        let written = tokio::select! {
+            biased;
+            written = writing => written.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
+            () = self.house.shared.leaving.cancelled() => Err(io::ErrorKind::TimedOut.into()),
+        };
         self.out.clear();
-        written.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        written
     }
 }
 

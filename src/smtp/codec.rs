@@ -40,6 +40,7 @@ pub struct Codec {
     data: Option<DataReader>,
     skipping: bool,
     starved: bool,
+    received: u64,
 }
 
 impl Codec {
@@ -59,9 +60,9 @@ impl Codec {
         self.data.as_ref().map_or(0, DataReader::held)
     }
 
-    /// Octets of the message being read that came so far.
+    /// Octets of the last message that was read to its end, kept or not.
     pub fn received(&self) -> u64 {
-        self.data.as_ref().map_or(0, DataReader::length)
+        self.received
     }
 
     /// Lets the message being read go; its end will say [`DataFault::NoMemory`].
@@ -85,6 +86,7 @@ impl Codec {
             return None;
         }
         let overflows = data.overflows();
+        self.received = data.length();
         let octets = self.data.take().map(DataReader::into_octets).unwrap_or_default();
         Some(Item::Data(match (self.starved, overflows) {
             (true, _) => Err(DataFault::NoMemory),
@@ -164,5 +166,6 @@ mod tests {
         codec.buffer().extend_from_slice(b"y\r\n.\r\n");
         assert_eq!(codec.held(), 0);
         assert_eq!(codec.next_item(), Some(Item::Data(Err(DataFault::NoMemory))));
+        assert_eq!(codec.received(), 6);
     }
 }

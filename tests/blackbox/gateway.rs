@@ -65,6 +65,14 @@ impl Gateway {
 
     /// Starts it with these settings; ready when `/readyz` says so.
     pub fn start(settings: &str) -> Self {
+        let mut gateway = Self::launch(settings);
+        let ready = wait_until(PATIENCE, || !gateway.runs() || gateway.page("/readyz").0 == 200);
+        assert!(ready && gateway.runs(), "headgate does not start: {}", gateway.stderr());
+        gateway
+    }
+
+    /// Starts it and does not wait: for one that may not come up.
+    pub fn launch(settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (port, http_port) = (free_port(), free_port());
         let filled = settings
@@ -77,15 +85,17 @@ impl Gateway {
         let mut command = headgate();
         command.arg("serve").arg("--config").arg(&config).current_dir(folder.path());
         let guard = Guard::spawn(command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output));
-        let mut gateway = Self { guard, folder, port, http_port };
-        let ready = wait_until(PATIENCE, || gateway.guard.ended().is_some() || gateway.page("/readyz").0 == 200);
-        assert!(ready && gateway.guard.ended().is_none(), "headgate does not start: {}", gateway.stderr());
-        gateway
+        Self { guard, folder, port, http_port }
     }
 
     /// The port of its SMTP listener.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port of its pages.
+    pub fn http_port(&self) -> u16 {
+        self.http_port
     }
 
     /// A file in its folder.
@@ -109,6 +119,13 @@ impl Gateway {
             Ok((status, body)) => (status, String::from_utf8_lossy(&body).into_owned()),
             Err(_) => (0, String::new()),
         }
+    }
+
+    /// A number of `/metrics`, by its name with its labels.
+    pub fn metric(&self, name: &str) -> u64 {
+        let page = self.page("/metrics").1;
+        let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("{name} is not in {page}")).parse().unwrap()
     }
 
     /// All it printed.
@@ -144,6 +161,11 @@ impl Gateway {
     /// Ends it by SIGTERM; how it ended.
     pub fn stop(&mut self) -> ExitStatus {
         self.signal("TERM");
+        self.wait_for_end()
+    }
+
+    /// How it ended, once it has.
+    pub fn wait_for_end(&mut self) -> ExitStatus {
         let mut status = None;
         wait_until(PATIENCE + Duration::from_secs(10), || {
             status = self.guard.ended();
@@ -154,8 +176,17 @@ impl Gateway {
 
     /// Octets of memory it has resident (VmRSS).
     pub fn resident(&mut self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// Octets of memory it ever had resident (VmHWM): no peak between two looks is missed.
+    pub fn peak_resident(&mut self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&mut self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 

@@ -7,4 +7,10 @@ mod gateway;
 mod parties;
 mod smtp;
 
+mod clients;
+mod commands;
 mod delivery;
+mod hostile;
+mod lifecycle;
+mod limits;
+mod postfix;

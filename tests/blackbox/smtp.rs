@@ -90,6 +90,26 @@ impl Smtp {
         self.reply()
     }
 
+    /// Whether the other side says something, or goes, within this time.
+    pub fn speaks(&mut self, within: Duration) -> bool {
+        self.stream.get_ref().set_read_timeout(Some(within)).unwrap();
+        let heard = self.stream.fill_buf().is_ok();
+        self.stream.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        heard
+    }
+
+    /// All that the other side says until it closes.
+    pub fn rest(mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        let _ = self.stream.read_to_end(&mut rest);
+        rest
+    }
+
+    /// A second handle that writes, for who has to read at the same time.
+    pub fn writer(&self) -> TcpStream {
+        self.stream.get_ref().try_clone().unwrap()
+    }
+
     /// Whether the other side closes the connection, reading away what it still says.
     pub fn closed(&mut self) -> bool {
         let mut rest = Vec::new();
@@ -111,4 +131,13 @@ pub fn stuffed(message: &[u8]) -> Vec<u8> {
     }
     out.extend_from_slice(b".\r\n");
     out
+}
+
+/// What a message was before the gateway put its Received on top; all of it when there is none.
+pub fn behind_received(message: &[u8]) -> &[u8] {
+    if !message.starts_with(b"Received: from ") {
+        return message;
+    }
+    let ends = message.windows(3).position(|three| three.starts_with(b"\r\n") && !b" \t".contains(&three[2]));
+    ends.map_or(message, |end| &message[end + 2..])
 }

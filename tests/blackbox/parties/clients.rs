@@ -12,14 +12,36 @@ const PATIENCE: &str = "60";
 /// The name that clients greet with; finding out their own could ask the DNS.
 const CLIENT_NAME: &str = "client.example.com";
 
+/// A way to submit: port, sender, recipients, message.
+pub type Client = fn(u16, &str, &[&str], &[u8]) -> Output;
+
+/// All of them, by name.
+pub const CLIENTS: [(&str, Client); 4] = [
+    ("swaks", send_with_swaks),
+    ("swaks --pipeline", send_with_pipelining_swaks),
+    ("curl", send_with_curl),
+    ("smtplib", send_with_smtplib),
+];
+
 /// Submits with Swaks, which prints the whole dialogue. An empty sender is the null sender, here and below.
 pub fn send_with_swaks(port: u16, from: &str, to: &[&str], message: &[u8]) -> Output {
+    run(swaks(port, from, to), &dot_stuffed(message))
+}
+
+/// The same, with MAIL, RCPT and DATA in one write where the server offers PIPELINING.
+pub fn send_with_pipelining_swaks(port: u16, from: &str, to: &[&str], message: &[u8]) -> Output {
+    let mut swaks = swaks(port, from, to);
+    swaks.arg("--pipeline");
+    run(swaks, &dot_stuffed(message))
+}
+
+fn swaks(port: u16, from: &str, to: &[&str]) -> Command {
     let mut swaks = Command::new("swaks");
     swaks.args(["--server", "127.0.0.1", "--port", &port.to_string(), "--timeout", PATIENCE, "--helo", CLIENT_NAME]);
     swaks.args(["--from", if from.is_empty() { "<>" } else { from }, "--to", &to.join(",")]);
     // Without its fix-up it fills in no tokens of its own; the end of data is then ours to write.
     swaks.args(["--no-data-fixup", "--data", "-"]);
-    run(swaks, &dot_stuffed(message))
+    swaks
 }
 
 /// Submits with curl.
@@ -88,10 +110,7 @@ mod tests {
 
     #[test]
     fn each_client_submits_the_message_as_it_is() {
-        type Client = fn(u16, &str, &[&str], &[u8]) -> Output;
-        let clients: [(&str, Client); 3] =
-            [("swaks", send_with_swaks), ("curl", send_with_curl), ("smtplib", send_with_smtplib)];
-        for (name, send) in clients {
+        for (name, send) in CLIENTS {
             for from in ["a@example.com", ""] {
                 let sink = Sink::start();
                 let output = send(sink.port(), from, &["b@example.net", "c@example.net"], MAIL);
@@ -112,7 +131,7 @@ mod tests {
     #[test]
     fn a_client_whose_mail_nobody_takes_fails() {
         let port = super::super::free_port();
-        for send in [send_with_swaks, send_with_curl, send_with_smtplib] {
+        for (_, send) in CLIENTS {
             assert!(!send(port, "a@example.com", &["b@example.net"], MAIL).status.success());
         }
     }
