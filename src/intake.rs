@@ -16,6 +16,9 @@ use crate::{
     upstream::{Finding, LintMode, Severity},
 };
 
+/// Fields of a header at most.
+const FIELDS: usize = 2000;
+
 /// A message that may go on its way.
 #[derive(Clone, Debug)]
 pub struct Accepted {
@@ -155,7 +158,9 @@ impl Intake {
         self.check_header_size(message.head.len())?;
         let mut draft = Draft::of(envelope, message);
         story.fields = self.logged(&draft);
+        check_field_count(&draft)?;
         self.check_hops(&draft)?;
+        remove_return_paths(&mut draft);
         let facts = Facts { id, client, size: raw.len(), hostname: self.hostname.clone() };
         let verdict = self.rules().run(&facts, &mut draft);
         story.trace = std::mem::take(&mut draft.trace);
@@ -169,7 +174,7 @@ impl Intake {
         }
         check_first_line(&draft)?;
         let hop = Hop { client: &facts.client, hostname: &self.hostname, id, time, smtputf8 };
-        let head = traced_head(&mut draft, &hop);
+        let head = traced_head(&draft, &hop);
         let Draft { envelope, rest, options, .. } = draft;
         let accepted = Accepted { id, envelope, message: Message { head, rest }, options };
         self.check_result(&accepted, story)?;
@@ -249,10 +254,25 @@ fn check_first_line(draft: &Draft) -> Result<(), Refusal> {
     }
 }
 
-/// The header without an inbound Return-Path, which SES would check, and with our own Received before all else.
-fn traced_head(draft: &mut Draft, hop: &Hop<'_>) -> Bytes {
+/// Rules look at each field, and some at all fields for each: that is bounded here.
+fn check_field_count(draft: &Draft) -> Result<(), Refusal> {
+    let count = draft.header.positions().count();
+    if count > FIELDS {
+        let text = format!("The header has {count} fields; at most {FIELDS} are taken");
+        return Err(refused(Reply::new(552, Enhanced(5, 3, 4), &text), "header"));
+    }
+    Ok(())
+}
+
+/// Takes out what the last delivery wrote (RFC 5321 section 4.4): SES would check its address. It goes before the rules
+/// run, which would keep a second one under another name.
+fn remove_return_paths(draft: &mut Draft) {
     let paths: Vec<usize> = draft.header.find("Return-Path").collect();
     paths.into_iter().for_each(|at| draft.header.remove(at));
+}
+
+/// The header with our own Received before all else.
+fn traced_head(draft: &Draft, hop: &Hop<'_>) -> Bytes {
     let received = header::received(hop);
     let mut head = BytesMut::with_capacity(received.len() + draft.header.len());
     head.extend_from_slice(received.as_bytes());

@@ -19,10 +19,10 @@ fn command() -> Command {
 
 fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
     match matches.subcommand() {
-        Some(("reference", _)) => super::print(&crate::config::reference())?,
+        Some(("reference", _)) => super::print(crate::config::reference())?,
         Some((name, matches)) => match super::settings(matches) {
-            Ok(loaded) if name == "show" => super::print(&loaded.settings.show()?)?,
-            Ok(loaded) => super::print(&format!("ok, {} rules\n", loaded.rules.len()))?,
+            Ok(loaded) if name == "show" => super::print(loaded.settings.show()?)?,
+            Ok(loaded) => super::print(format!("ok, {} rules\n", loaded.rules.len()))?,
             Err(code) => return Ok(code),
         },
         None => return Ok(super::USAGE),

@@ -5,7 +5,6 @@ use std::{
     io::{self, Read as _, Write as _},
 };
 
-use anyhow::Context as _;
 use bytes::Bytes;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -57,28 +56,26 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
             return Ok(super::NO_INPUT);
         }
     };
-    let envelope = match envelope(matches) {
-        Ok(envelope) => envelope,
+    let (envelope, client) = match envelope(matches).and_then(|envelope| Ok((envelope, client(matches)?))) {
+        Ok(both) => both,
         Err(message) => {
             writeln!(io::stderr(), "headgate: {message}")?;
             return Ok(super::USAGE);
         }
     };
-    let address = matches.get_one::<String>("client").map(String::as_str).unwrap_or_default();
-    let client = Client::new(address.parse().with_context(|| format!("--client {address}"))?, "explain");
     let mut draft = Draft::new(envelope, &raw);
     let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: loaded.settings.own_name() };
     let verdict = loaded.rules.run(&facts, &mut draft);
     let message = draft.message();
     if matches.get_flag("message") {
-        io::stdout().write_all(&message.to_bytes())?;
+        super::print(message.to_bytes())?;
         return Ok(0);
     }
     let findings = lint(&draft.envelope, &message);
     if matches.get_flag("json") {
-        super::print(&format!("{}\n", json(&draft.trace, &verdict, &findings)))?;
+        super::print(format!("{}\n", json(&draft.trace, &verdict, &findings)))?;
     } else {
-        super::print(&text(&draft.trace, &verdict, &findings))?;
+        super::print(text(&draft.trace, &verdict, &findings))?;
     }
     Ok(0)
 }
@@ -90,6 +87,12 @@ fn read(file: &str) -> io::Result<Vec<u8>> {
     let mut raw = Vec::new();
     io::stdin().read_to_end(&mut raw)?;
     Ok(raw)
+}
+
+fn client(matches: &ArgMatches) -> Result<Client, String> {
+    let text = matches.get_one::<String>("client").map(String::as_str).unwrap_or_default();
+    let address = text.parse().map_err(|error| format!("--client {text}: {error}"))?;
+    Ok(Client::new(address, "explain"))
 }
 
 fn envelope(matches: &ArgMatches) -> Result<Envelope, String> {
@@ -112,7 +115,8 @@ fn text(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> String {
             last = Some(&change.rule);
         }
         let named = |value: &str| {
-            if change.field.starts_with('(') { format!("{} {value}", change.field) } else { value.to_owned() }
+            let value = visible(value);
+            if change.field.starts_with('(') { format!("{} {value}", change.field) } else { value }
         };
         if let Some(before) = &change.before {
             let _ = writeln!(text, "  - {}", named(before));
@@ -126,11 +130,7 @@ fn text(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> String {
     } else if trace.count > trace.changes.len() {
         let _ = writeln!(text, "… and {} more changes", trace.count - trace.changes.len());
     }
-    let reply = match verdict {
-        Verdict::Reject(reply) | Verdict::Defer(reply) => format!(" {reply}"),
-        Verdict::Accept | Verdict::Discard => String::new(),
-    };
-    let _ = writeln!(text, "verdict: {}{reply}", verdict.word());
+    let _ = writeln!(text, "verdict: {verdict}");
     let lint = if findings.is_empty() {
         "clean".to_owned()
     } else {
@@ -138,6 +138,21 @@ fn text(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> String {
     };
     let _ = writeln!(text, "lint: {lint}");
     text
+}
+
+/// A field as a terminal may show it: folded lines stand under the first, and a mail gives a terminal no orders.
+fn visible(value: &str) -> String {
+    let mut shown = String::with_capacity(value.len());
+    for one in value.replace("\r\n", "\n").chars() {
+        match one {
+            '\n' => shown.push_str("\n   "),
+            other if other.is_control() && other != '\t' => {
+                let _ = write!(shown, "\\x{:02x}", u32::from(other));
+            }
+            other => shown.push(other),
+        }
+    }
+    shown
 }
 
 fn json(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> serde_json::Value {

@@ -119,9 +119,9 @@ fn tell(faults: &[Fault]) {
 }
 
 /// Writes to stdout; a closed pipe is no error.
-fn print(text: &str) -> io::Result<()> {
+fn print(output: impl AsRef<[u8]>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(output.as_ref()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }

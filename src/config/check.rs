@@ -18,11 +18,14 @@ use super::Settings;
 /// A listener that anyone can reach must not relay for networks shorter than these prefixes.
 const SHORTEST: (u8, u8) = (8, 16);
 
-pub(super) fn check(settings: &Settings, root: &Node) -> Vec<Fault> {
-    let mut checker = Checker { root, faults: Vec::new() };
+/// `defaulted` are the places of values that could not be read; what is said of the tables they stand in would be said of
+/// the defaults in their place.
+pub(super) fn check(settings: &Settings, root: &Node, defaulted: &[Vec<Step>]) -> Vec<Fault> {
+    let mut checker = Checker { root, defaulted, faults: Vec::new() };
     checker.hostname(settings);
     checker.listeners(&settings.listeners);
     checker.limits(&settings.limits);
+    checker.times(settings);
     checker.delivery(settings);
     checker.upstreams(&settings.upstreams);
     checker.logs(settings);
@@ -31,11 +34,16 @@ pub(super) fn check(settings: &Settings, root: &Node) -> Vec<Fault> {
 
 struct Checker<'a> {
     root: &'a Node,
+    defaulted: &'a [Vec<Step>],
     faults: Vec<Fault>,
 }
 
 impl Checker<'_> {
     fn fault(&mut self, path: &[Step], message: &str) {
+        let table = |one: &Vec<Step>| one.get(..one.len().saturating_sub(1).max(1)).unwrap_or_default().to_vec();
+        if self.defaulted.iter().any(|one| path.starts_with(&table(one))) {
+            return;
+        }
         let place = self.root.place_of(path);
         self.faults.push(Fault::new(&place, format!("{}: {message}", tree::dotted(path))));
     }
@@ -51,7 +59,7 @@ impl Checker<'_> {
         if listeners.is_empty() {
             self.fault(&["listener".into()], "at least one [[listener]] is needed");
         }
-        let mut names = HashSet::new();
+        let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
         for (index, listener) in listeners.iter().enumerate() {
             let path = |key: &str| [Step::from("listener"), Step::from(index), Step::from(key)];
             if listener.name.is_empty() || !names.insert(listener.name.to_ascii_lowercase()) {
@@ -59,6 +67,9 @@ impl Checker<'_> {
                     &path("name"),
                     &format!("{:?} is empty or used twice; each listener has a name of its own", listener.name),
                 );
+            }
+            if !addresses.insert(listener.address.as_str()) {
+                self.fault(&path("address"), &format!("another listener has {} already", listener.address));
             }
             match listener.address.parse::<SocketAddr>() {
                 Ok(address) if address.ip().is_loopback() => {}
@@ -99,8 +110,9 @@ impl Checker<'_> {
         for (key, _) in counts.iter().filter(|(_, count)| *count == 0) {
             self.fault(&["limits".into(), (*key).into()], "at least 1 is needed");
         }
-        if limits.message_size.0 == 0 || limits.header_size.0 == 0 {
-            self.fault(&["limits".into(), "message_size".into()], "message_size and header_size are more than 0");
+        let sizes = [("message_size", limits.message_size), ("header_size", limits.header_size)];
+        for (key, _) in sizes.iter().filter(|(_, size)| size.0 == 0) {
+            self.fault(&["limits".into(), (*key).into()], "at least 1 octet is needed");
         }
         if limits.message_size.0.saturating_mul(4) > limits.memory.0 {
             let text = format!(
@@ -109,6 +121,20 @@ impl Checker<'_> {
                 limits.message_size.0.saturating_mul(4)
             );
             self.fault(&["limits".into(), "memory".into()], &text);
+        }
+    }
+
+    /// Times that end every session or attempt at once when they are nothing.
+    fn times(&mut self, settings: &Settings) {
+        let limits = &settings.limits;
+        let times = [
+            ("limits", "command_time", limits.command_time),
+            ("limits", "data_idle", limits.data_idle),
+            ("limits", "data_time", limits.data_time),
+            ("delivery", "direct_timeout", settings.delivery.direct_timeout),
+        ];
+        for (section, key, _) in times.iter().filter(|(_, _, time)| time.0.is_zero()) {
+            self.fault(&[(*section).into(), (*key).into()], "more than no time is needed");
         }
     }
 
@@ -139,6 +165,9 @@ impl Checker<'_> {
                     &path("name"),
                     &format!("{:?} is empty or used twice; each upstream has a name of its own", upstream.name),
                 );
+            }
+            if upstream.attempt_timeout.0.is_zero() {
+                self.fault(&path("attempt_timeout"), "more than no time is needed");
             }
             let endpoint = &upstream.endpoint_url;
             if !endpoint.is_empty() && !is_url(endpoint) {

@@ -10,13 +10,13 @@ use crate::{
     upstream::UPSTREAMS,
 };
 
-use super::{Request, Settings};
+use super::{Request, schema::Schema};
 
 /// Variables that are not settings by their names.
 const OTHERS: &[&str] = &["HEADGATE_CONFIG", "HEADGATE_LISTEN", "HEADGATE_UPSTREAM"];
 
 pub(super) fn apply(root: &mut Node, request: &Request) -> Vec<Fault> {
-    let schema = schemars::schema_for!(Settings).to_value();
+    let schema = Schema::of_settings();
     let mut overlay = Overlay { root, schema: &schema, faults: Vec::new() };
     let mut variables: Vec<&(String, String)> =
         request.environment.iter().filter(|(name, _)| name.starts_with("HEADGATE_")).collect();
@@ -50,7 +50,7 @@ pub(super) fn apply(root: &mut Node, request: &Request) -> Vec<Fault> {
 
 struct Overlay<'a> {
     root: &'a mut Node,
-    schema: &'a Json,
+    schema: &'a Schema,
     faults: Vec<Fault>,
 }
 
@@ -79,24 +79,30 @@ impl Overlay<'_> {
     fn variable(&mut self, name: &str, value: &str, place: &Place) {
         let lower = name.trim_start_matches("HEADGATE_").to_ascii_lowercase();
         let path: Vec<String> = lower.split("__").map(str::to_owned).collect();
-        if path.len() > 1 || self.property(self.schema, &lower).is_some_and(|schema| self.type_of(schema) == "string") {
+        if path.len() > 1
+            || self
+                .schema
+                .property(self.schema.root(), &lower)
+                .is_some_and(|schema| self.schema.kind(schema) == "string")
+        {
             self.set(&path, value, place);
         }
     }
 
     fn set(&mut self, path: &[String], text: &str, place: &Place) {
-        let mut schema = self.schema;
+        let known = self.schema;
+        let mut schema = known.root();
         let mut keys = Vec::new();
         let mut steps = path.iter();
         while let Some(step) = steps.next() {
-            let Some(next) = self.property(schema, step) else {
+            let Some(next) = known.property(schema, step) else {
                 self.faults.push(Fault::new(place, format!("there is no setting {}", path.join("."))));
                 return;
             };
             keys.push(step.clone());
             schema = next;
-            if let Some(element) = self.element_table(schema) {
-                let Some(name) = steps.next() else {
+            if let Some(element) = known.element_table(schema) {
+                let Some(name) = steps.next().filter(|_| !steps.as_slice().is_empty()) else {
                     let text =
                         format!("{step} is an array of tables; name the element and the key, as in {step}.default.KEY");
                     self.faults.push(Fault::new(place, text));
@@ -112,33 +118,11 @@ impl Overlay<'_> {
         }
     }
 
-    /// The schema of a property; maps take any name.
-    fn property<'s>(&'s self, schema: &'s Json, name: &str) -> Option<&'s Json> {
-        let schema = self.resolved(schema);
-        let named = schema.get("properties").and_then(|properties| properties.get(name));
-        named.or_else(|| schema.get("additionalProperties").filter(|any| any.is_object()))
-    }
-
-    fn element_table<'s>(&'s self, schema: &'s Json) -> Option<&'s Json> {
-        let items = self.resolved(schema).get("items")?;
-        self.resolved(items).get("properties").map(|_| items)
-    }
-
-    fn resolved<'s>(&'s self, schema: &'s Json) -> &'s Json {
-        let reference = schema.get("$ref").and_then(Json::as_str);
-        let name = reference.and_then(|reference| reference.rsplit('/').next());
-        name.and_then(|name| self.schema.get("$defs")?.get(name)).unwrap_or(schema)
-    }
-
-    fn type_of(&self, schema: &Json) -> String {
-        self.resolved(schema).get("type").and_then(Json::as_str).unwrap_or("string").to_owned()
-    }
-
     fn read(&self, schema: &Json, text: &str, place: &Place) -> Result<Value, Fault> {
         let scalar = |value: Option<toml::Value>, wanted: &str| {
             value.map(Value::Scalar).ok_or_else(|| Fault::new(place, format!("{text:?} is no {wanted}")))
         };
-        match self.type_of(schema).as_str() {
+        match self.schema.kind(schema) {
             "integer" => scalar(text.trim().parse().ok().map(toml::Value::Integer), "whole number"),
             "number" => scalar(text.trim().parse().ok().map(toml::Value::Float), "number"),
             "boolean" => scalar(text.trim().parse().ok().map(toml::Value::Boolean), "true or false"),

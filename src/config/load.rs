@@ -7,7 +7,7 @@ use crate::{
     tree::{self, Fault, Node, Place, Step},
 };
 
-use super::{Settings, check, env};
+use super::{Settings, check, env, shape};
 
 /// Where settings come from; later ones win.
 #[derive(Clone, Debug, Default)]
@@ -47,16 +47,16 @@ pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
         None => Node::table(Place::named("settings")),
     };
     let mut faults = env::apply(&mut root, request);
-    let mut settings = match tree::read::<Settings>(&root) {
-        Ok(settings) => settings,
-        Err(more) => {
-            faults.extend(more);
-            return Err(faults);
-        }
-    };
+    let (misshapen, mut defaulted): (Vec<_>, Vec<_>) = shape::straighten(&mut root).into_iter().unzip();
+    let partial = tree::read_partial::<Settings>(&root);
+    faults.extend(misshapen);
+    faults.extend(partial.faults);
+    defaulted.extend(partial.defaulted);
+    let (Some(mut settings), root) = (partial.value, partial.rest) else { return Err(faults) };
     let base = file.as_deref().and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
     settings.resolve(&base);
-    faults.extend(check::check(&settings, &root));
+    faults.extend(check::check(&settings, &root, &defaulted));
+    faults.sort_by_key(|fault| fault.place.line_and_column());
     match rules(&settings, &root) {
         Ok(rules) if faults.is_empty() => Ok(Loaded { settings, rules }),
         Ok(_) => Err(faults),

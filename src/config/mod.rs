@@ -6,6 +6,8 @@ mod check;
 mod env;
 mod load;
 mod reference;
+mod schema;
+mod shape;
 
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Longest name we make; a line has to hold it, its colon and some value (RFC 5322 section 2.1.1).
-const MAX: usize = 126;
+const MAX: usize = 256;
 
 /// A legal field name: printable ASCII without colon and blank.
 #[derive(Clone, PartialEq, Eq, Debug)]

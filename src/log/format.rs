@@ -35,12 +35,16 @@ enum Token {
     Time,
     Request,
     Status,
-    Size { dash: bool },
+    Size {
+        dash: bool,
+    },
     Microseconds,
     Seconds,
     Env(String),
     Header(String),
     Field(&'static FieldRow),
+    /// Outside quotes, where a blank would part it into fields.
+    Word(Box<Token>),
 }
 
 /// A format that cannot be compiled.
@@ -70,7 +74,7 @@ impl Format {
             Kind::Json => JSON_HEADER.iter().map(|name| (*name).to_owned()).collect(),
             Kind::Line(tokens) => tokens
                 .iter()
-                .filter_map(|token| match token {
+                .filter_map(|token| match token.inner() {
                     Token::Header(name) => Some(name.clone()),
                     _ => None,
                 })
@@ -83,7 +87,7 @@ impl Format {
         match &self.0 {
             Kind::Json => {
                 let pairs = FIELDS.iter().map(|row| (row.name.replace('-', "_"), (row.value)(record)));
-                Value::Object(pairs.collect()).to_string()
+                one_line(&Value::Object(pairs.collect()).to_string())
             }
             Kind::Line(tokens) => tokens.iter().map(|token| token.text(record)).collect(),
         }
@@ -91,6 +95,13 @@ impl Format {
 }
 
 impl Token {
+    fn inner(&self) -> &Self {
+        match self {
+            Self::Word(token) => token,
+            token => token,
+        }
+    }
+
     fn text(&self, record: &Record) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -111,13 +122,14 @@ impl Token {
             }
             Self::Field(row) if row.words => escaped(&field::word(&(row.value)(record))),
             Self::Field(row) => single_word(&field::word(&(row.value)(record))),
+            Self::Word(token) => token.text(record).replace(' ', "\\x20"),
         }
     }
 }
 
 fn tokens(format: &str) -> Result<Vec<Token>, FormatError> {
     let mut tokens = Vec::new();
-    let mut literal = String::new();
+    let (mut literal, mut quoted) = (String::new(), false);
     let mut characters = format.char_indices();
     while let Some((at, one)) = characters.next() {
         match one {
@@ -129,13 +141,18 @@ fn tokens(format: &str) -> Result<Vec<Token>, FormatError> {
                     Token::Text(text) => literal.push_str(&text),
                     token => {
                         tokens.extend((!literal.is_empty()).then(|| Token::Text(std::mem::take(&mut literal))));
-                        tokens.push(token);
+                        let words =
+                            matches!(token, Token::Request | Token::Env(_) | Token::Header(_) | Token::Field(_));
+                        tokens.push(if words && !quoted { Token::Word(Box::new(token)) } else { token });
                     }
                 }
                 characters = format.char_indices();
                 characters.by_ref().take_while(|(place, _)| *place < at + length).for_each(drop);
             }
-            other => literal.push(other),
+            other => {
+                quoted ^= other == '"';
+                literal.push(other);
+            }
         }
     }
     tokens.extend((!literal.is_empty()).then_some(Token::Text(literal)));
@@ -196,6 +213,16 @@ fn escaped(text: &str) -> String {
     out
 }
 
+/// JSON whose strings hold nothing that any reader takes for the end of a line, or a terminal for an order.
+fn one_line(json: &str) -> String {
+    let ends_lines = |one: char| one.is_control() || matches!(one, '\u{2028}' | '\u{2029}');
+    if !json.contains(ends_lines) {
+        return json.to_owned();
+    }
+    let escape = |one: char| if ends_lines(one) { format!("\\u{:04x}", u32::from(one)) } else { one.to_string() };
+    json.chars().map(escape).collect()
+}
+
 /// The same without blanks, for fields that stand outside quotes.
 fn single_word(text: &str) -> String {
     escaped(text).replace(' ', "\\x20")
@@ -233,6 +260,13 @@ mod tests {
         assert_eq!(Format::compile("%u é%%").unwrap().line(&record), "a\\x20user=root\\x1b é%");
         record.user = None;
         assert_eq!(Format::compile("%u %{login}x %{outcome}x").unwrap().line(&record), "- - delivered");
+    }
+
+    #[test]
+    fn a_blank_parts_fields_outside_quotes_only() {
+        let mut record = record();
+        record.env.insert("RTUSER".to_owned(), "a b".to_owned());
+        assert_eq!(Format::compile("%{RTUSER}e \"%{RTUSER}e\"").unwrap().line(&record), "a\\x20b \"a b\"");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Compiler {
         match node.value {
             Value::Scalar(toml::Value::Boolean(flag)) => Some(flag),
             _ => {
-                self.fault(node, format!("true or false, not a {}", node.kind()));
+                self.fault(node, format!("true or false, not {}", node.kind()));
                 None
             }
         }
@@ -129,7 +129,7 @@ impl Compiler {
 
     pub(super) fn text<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
         if node.as_text().is_none() {
-            self.fault(node, format!("a string, not a {}", node.kind()));
+            self.fault(node, format!("a string, not {}", node.kind()));
         }
         node.as_text()
     }
@@ -199,7 +199,7 @@ fn rule(node: &Node, compiler: &mut Compiler) -> Option<Rule> {
             _ => compiler.unknown(entry, "name, at, when, header, recipient and do"),
         }
     }
-    if rule.name.is_empty() {
+    if node.child("name").is_none_or(|name| name.as_text() == Some("")) {
         compiler.fault(node, "a rule needs a name");
     }
     if rule.actions.is_empty() && compiler.faults.len() == before {

@@ -23,7 +23,11 @@ impl Lists {
 
     /// Takes the `[list.extend]` table of a file.
     pub(super) fn extend(&mut self, table: &Node, faults: &mut Vec<Fault>) {
-        for entry in table.child("extend").and_then(Node::as_table).unwrap_or_default() {
+        let Some(extend) = table.child("extend") else { return };
+        if extend.as_table().is_none() {
+            faults.push(extend.fault("[list.extend] is a table of lists, such as ses_known = [\"X-Ours\"]"));
+        }
+        for entry in extend.as_table().unwrap_or_default() {
             match (self.0.get_mut(&entry.key), texts(&entry.node, faults)) {
                 (Some(list), Some(elements)) => list.extend(elements),
                 (Some(_), None) => {}

@@ -59,7 +59,7 @@ impl Pattern {
 
     fn take(&mut self, node: &Node, compiler: &mut Compiler, depth: usize) -> bool {
         let Some(text) = node.as_text() else {
-            compiler.fault(node, format!("a pattern is a string or an array of strings, not a {}", node.kind()));
+            compiler.fault(node, format!("a pattern is a string or an array of strings, not {}", node.kind()));
             return false;
         };
         if text.starts_with('@') {

@@ -1,6 +1,6 @@
 //! Running the rules on a draft.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use crate::mail::{Address, Enhanced, Reply};
 
@@ -37,6 +37,16 @@ impl Verdict {
     }
 }
 
+impl fmt::Display for Verdict {
+    /// The word, and the reply if there is one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reject(reply) | Self::Defer(reply) => write!(f, "{} {reply}", self.word()),
+            Self::Accept | Self::Discard => f.write_str(self.word()),
+        }
+    }
+}
+
 impl Rules {
     /// Runs all rules in their order, each on what the one before left.
     ///
@@ -48,7 +58,7 @@ impl Rules {
                     Ok(Flow::Next) => {}
                     Ok(Flow::NextFile) => break,
                     Ok(Flow::End(verdict)) => {
-                        let text = format!("{verdict:?}");
+                        let text = verdict.to_string();
                         draft.trace.record(&rule.name, "(verdict)", (None, Some(text.as_bytes())));
                         return verdict;
                     }

@@ -2,12 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use bytes::Bytes;
 use minijinja::{
-    Environment, UndefinedBehavior, Value,
+    Environment, ErrorKind, State, UndefinedBehavior, Value,
     value::{Enumerator, Object, ObjectRepr},
 };
 
-use crate::{header::Header, mail::Address, mime::mailboxes};
+use crate::{
+    header::{self, Header},
+    mail::{Address, Client, Envelope, Id},
+    mime::mailboxes,
+};
 
 use super::{draft::Draft, facts::Facts, trace::Trace};
 
@@ -49,9 +54,9 @@ impl Templates {
         environment.set_undefined_behavior(UndefinedBehavior::Chainable);
         environment.set_fuel(Some(FUEL));
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        environment.add_filter("address", |text: &str| first_address(text));
-        environment.add_filter("domain", |text: &str| {
-            let address = first_address(text);
+        environment.add_filter("address", |state: &State<'_, '_>, text: &str| first_address(state, text));
+        environment.add_filter("domain", |state: &State<'_, '_>, text: &str| {
+            let address = first_address(state, text);
             address.rsplit_once('@').map(|(_, domain)| domain.to_owned()).unwrap_or_default()
         });
         environment.add_global("vars", map(vars));
@@ -64,9 +69,22 @@ impl Templates {
             return Ok(Template::Literal(text.to_owned()));
         }
         let name = format!("template {}", self.0.templates().count() + 1);
-        self.0.add_template_owned(name.clone(), text.to_owned()).map_err(|error| error.to_string())?;
-        let header = self.0.get_template(&name).is_ok_and(|one| one.undeclared_variables(false).contains("header"));
-        Ok(Template::Compiled { name, header })
+        self.0.add_template_owned(name.clone(), text.to_owned()).map_err(|error| described(&error))?;
+        let named = self.0.get_template(&name).is_ok_and(|one| one.undeclared_variables(false).contains("header"));
+        let header = named || text.contains("address") || text.contains("domain");
+        let template = Template::Compiled { name, header };
+        match self.rehearse(&template) {
+            Err(TemplateError(error)) if is_unknown_word(error.kind()) => Err(described(&error)),
+            _ => Ok(template),
+        }
+    }
+
+    /// Fills a template in for no message: MiniJinja looks up the names of filters, tests and functions only then.
+    fn rehearse(&self, template: &Template) -> Result<String, TemplateError> {
+        let client = Client::new(std::net::Ipv4Addr::UNSPECIFIED.into(), "");
+        let facts = Facts { id: Id::nil(), client, size: 0, hostname: String::new() };
+        let draft = Draft::new(Envelope::default(), &Bytes::new());
+        self.render(template, Sight { facts: &facts, draft: &draft, selected: Some(("", "")), recipient: None })
     }
 
     /// Fills a template in.
@@ -85,6 +103,19 @@ impl Templates {
                 Ok(self.0.get_template(name)?.render(values)?)
             }
         }
+    }
+}
+
+fn is_unknown_word(kind: ErrorKind) -> bool {
+    use ErrorKind::{UnknownFilter, UnknownFunction, UnknownMethod, UnknownTest};
+    matches!(kind, UnknownFilter | UnknownFunction | UnknownMethod | UnknownTest)
+}
+
+/// The error without the name that a template has only in here.
+fn described(error: &minijinja::Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("template: {}: {detail}", error.kind()),
+        None => format!("template: {}", error.kind()),
     }
 }
 
@@ -115,8 +146,26 @@ fn map(texts: &BTreeMap<String, String>) -> Value {
     Value::from_pairs(texts.iter().map(|(name, text)| (name.clone(), Value::from(text.clone()))))
 }
 
-fn first_address(text: &str) -> String {
-    mailboxes(text.as_bytes()).into_iter().next().map(|one| one.address).unwrap_or_default()
+/// The first address of a list.
+///
+/// A list has to be read before its encoded-words are decoded (RFC 2047 section 6.2), or a display name could hold an
+/// address that counts. So the text is looked for among the decoded fields, and the field as it stands is read; fields
+/// that decode to the same text and hold different addresses hold none.
+fn first_address(state: &State<'_, '_>, text: &str) -> String {
+    let first = |value: &[u8]| mailboxes(value).into_iter().next().map(|one| one.address).unwrap_or_default();
+    let view = state.lookup("header").and_then(|value| value.downcast_object::<View>());
+    let fields = view.iter().flat_map(|view| {
+        let header = &view.0;
+        header.positions().filter(|at| header.decoded(*at) == text).map(|at| first(header.raw(at)))
+    });
+    let mut found: Vec<String> = fields.collect();
+    found.dedup();
+    match found.as_slice() {
+        // No field as it stands; an encoded-word may have held line ends, which would end the list.
+        [] => first(header::printable(text).as_bytes()),
+        [one] => one.clone(),
+        _ => String::new(),
+    }
 }
 
 /// `header['Name']`: the decoded value of the first field of that name, or nothing.

@@ -175,8 +175,9 @@ fn other_failures(expect: &Expect, draft: &Draft, raw: &Bytes) -> Vec<String> {
     if let Some(wanted) = expect.body.as_ref().filter(|wanted| **wanted != body) {
         failures.push(format!("wanted body {wanted:?}, got {body:?}"));
     }
-    if expect.unchanged.is_some_and(|wanted| wanted != (message.to_bytes() == *raw)) {
-        failures.push(format!("wanted unchanged {:?}", expect.unchanged));
+    let unchanged = message.to_bytes() == *raw;
+    if let Some(wanted) = expect.unchanged.filter(|wanted| *wanted != unchanged) {
+        failures.push(format!("wanted unchanged {wanted}, got {unchanged}"));
     }
     failures
 }

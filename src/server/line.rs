@@ -9,6 +9,9 @@ use crate::{
     smtp::{End, Event},
 };
 
+/// Characters of a user or a variable in a line: a client may have written them.
+const VALUE: usize = 1000;
+
 /// The line for a transaction that was handed in.
 pub(super) struct Handed<'a> {
     pub(super) id: Id,
@@ -25,8 +28,8 @@ impl Handed<'_> {
         record.set_client(self.client);
         record.set_envelope(self.envelope);
         (record.size, record.duration) = (self.size, self.duration);
-        record.user = story.trace.user;
-        record.env = story.trace.env;
+        record.user = story.trace.user.map(|user| shown(&user));
+        record.env = story.trace.env.into_iter().map(|(name, value)| (name, shown(&value))).collect();
         record.rules = story.trace.count;
         record.header = story.fields;
         match end {
@@ -43,6 +46,11 @@ impl Handed<'_> {
         }
         record
     }
+}
+
+/// As much of what a rule took from the mail as a line shows.
+fn shown(value: &str) -> String {
+    value.chars().take(VALUE).collect()
 }
 
 /// The line for what the session itself reports, and the word for the counters.

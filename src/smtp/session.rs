@@ -277,7 +277,7 @@ impl Session {
         }
         let written = String::from_utf8_lossy(line.get(4..).unwrap_or_default());
         let path =
-            written.rsplit_once('<').map_or(written.trim(), |(_, path)| path.split('>').next().unwrap_or_default());
+            written.split_once('<').map_or(written.trim(), |(_, path)| path.split('>').next().unwrap_or_default());
         let path = path.chars().take(256).collect();
         let event = (verb == b"MAIL" && self.open.is_none()).then(|| Event::MailRefused(path, reply.clone()));
         Step::reply(reply).with(event)

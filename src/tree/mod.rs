@@ -9,7 +9,7 @@ mod read;
 use std::{fmt, sync::Arc};
 
 pub use parse::parse;
-pub use read::{Step, dotted, read};
+pub use read::{Partial, Step, dotted, read, read_partial};
 
 /// A text and its name.
 #[derive(Debug)]
@@ -175,12 +175,16 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// What kind of value it is, for messages: `a string`.
     pub fn kind(&self) -> &'static str {
         match &self.value {
-            Value::Scalar(scalar) => scalar.type_str(),
-            Value::Array(_) => "array",
-            Value::Table(_) => "table",
+            Value::Scalar(toml::Value::Integer(_)) => "an integer",
+            Value::Scalar(toml::Value::Float(_)) => "a float",
+            Value::Scalar(toml::Value::Boolean(_)) => "a boolean",
+            Value::Scalar(toml::Value::Datetime(_)) => "a time",
+            Value::Scalar(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Table(_) => "a table",
         }
     }
 }

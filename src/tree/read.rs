@@ -26,34 +26,77 @@ impl From<usize> for Step {
     }
 }
 
+/// What could be read of a tree.
+#[derive(Debug)]
+pub struct Partial<T> {
+    /// The value without what was wrong; `None` when the root itself is.
+    pub value: Option<T>,
+    /// One fault for each wrong or unknown value.
+    pub faults: Vec<Fault>,
+    /// The tree without what was wrong.
+    pub rest: Node,
+    /// Where a known value was wrong, so that a default stands in its place now.
+    pub defaulted: Vec<Vec<Step>>,
+}
+
 /// Reads a type from a tree.
-///
-/// serde stops at its first error; so what it stumbles over is taken out of a copy and the rest is read again, until all
-/// is read or the root itself is wrong.
 ///
 /// # Errors
 /// One fault for each wrong or unknown value.
 pub fn read<T: DeserializeOwned>(root: &Node) -> Result<T, Vec<Fault>> {
-    let mut remaining = root.clone();
-    let mut faults = Vec::new();
-    loop {
-        let error = match serde_path_to_error::deserialize::<_, T>(remaining.to_toml()) {
-            Ok(value) if faults.is_empty() => return Ok(value),
-            Ok(_) => return Err(sorted(faults)),
-            Err(error) => error,
-        };
-        let path = steps(error.path());
-        let place = locate(&remaining, &path);
-        faults.push(Fault::new(&place, message(&path, &error.inner().to_string())));
-        if !remove(&mut remaining, &path) {
-            return Err(sorted(faults));
-        }
+    let partial = read_partial(root);
+    match partial.value {
+        Some(value) if partial.faults.is_empty() => Ok(value),
+        _ => Err(partial.faults),
     }
 }
 
-fn sorted(mut faults: Vec<Fault>) -> Vec<Fault> {
-    faults.sort_by_key(|fault| fault.place.at);
-    faults
+/// Reads what can be read.
+///
+/// serde stops at its first error; so what it stumbles over is taken out of a copy and the rest is read again, until all
+/// is read or the root itself is wrong.
+pub fn read_partial<T: DeserializeOwned>(root: &Node) -> Partial<T> {
+    let mut partial = Partial { value: None, faults: Vec::new(), rest: root.clone(), defaulted: Vec::new() };
+    let mut removed = Vec::new();
+    loop {
+        let error = match serde_path_to_error::deserialize::<_, T>(partial.rest.to_toml()) {
+            Ok(value) => {
+                partial.value = Some(value);
+                break;
+            }
+            Err(error) => error,
+        };
+        let path = steps(error.path());
+        let place = locate(&partial.rest, &path);
+        let as_written = original(&path, &removed);
+        let words = error.inner().to_string();
+        partial.faults.push(Fault::new(&place, message(&as_written, &words)));
+        if !remove(&mut partial.rest, &path) {
+            break;
+        }
+        if !words.starts_with("unknown field") {
+            partial.defaulted.push(as_written.clone());
+        }
+        removed.push(as_written);
+    }
+    partial.faults.sort_by_key(|fault| fault.place.at);
+    partial
+}
+
+/// The path as it was before elements were taken out of the arrays it leads through.
+fn original(path: &[Step], removed: &[Vec<Step>]) -> Vec<Step> {
+    let mut found: Vec<Step> = Vec::new();
+    for step in path {
+        let Step::Index(index) = step else {
+            found.push(step.clone());
+            continue;
+        };
+        let is_gone =
+            |at: &usize| removed.iter().any(|one| one.split_last() == Some((&Step::Index(*at), found.as_slice())));
+        let at = (0..).filter(|at| !is_gone(at)).nth(*index).unwrap_or(*index);
+        found.push(Step::Index(at));
+    }
+    found
 }
 
 /// `listener[0].name`.
@@ -166,6 +209,14 @@ mod tests {
                 "test.toml:8:3: listener[1].max: invalid value: integer `300`, expected u8",
             ]
         );
+    }
+
+    #[test]
+    fn each_element_of_an_array_keeps_its_number() {
+        let text = "listener = [7, { max = -1 }, 8, { name = 9 }]\n";
+        let faults = read::<Outer>(&super::super::parse("test.toml", text).unwrap()).unwrap_err();
+        let paths: Vec<String> = faults.iter().map(|fault| fault.message.split(": ").next().unwrap().into()).collect();
+        assert_eq!(paths, ["listener[0]", "listener[1].max", "listener[2]", "listener[3].name"]);
     }
 
     #[test]

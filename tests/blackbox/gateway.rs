@@ -65,7 +65,12 @@ impl Gateway {
 
     /// Starts it with these settings; ready when `/readyz` says so.
     pub fn start(settings: &str) -> Self {
-        let mut gateway = Self::launch(settings);
+        Self::start_with(settings, &[])
+    }
+
+    /// The same with `--set` for each of these.
+    pub fn start_with(settings: &str, set: &[String]) -> Self {
+        let mut gateway = Self::launch_with(settings, set);
         let ready = wait_until(PATIENCE, || !gateway.runs() || gateway.page("/readyz").0 == 200);
         assert!(ready && gateway.runs(), "headgate does not start: {}", gateway.stderr());
         gateway
@@ -73,6 +78,10 @@ impl Gateway {
 
     /// Starts it and does not wait: for one that may not come up.
     pub fn launch(settings: &str) -> Self {
+        Self::launch_with(settings, &[])
+    }
+
+    fn launch_with(settings: &str, set: &[String]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (port, http_port) = (free_port(), free_port());
         let filled = settings
@@ -84,6 +93,9 @@ impl Gateway {
         let output = File::create(folder.path().join("stderr")).unwrap();
         let mut command = headgate();
         command.arg("serve").arg("--config").arg(&config).current_dir(folder.path());
+        for pair in set {
+            command.arg("--set").arg(pair);
+        }
         let guard = Guard::spawn(command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output));
         Self { guard, folder, port, http_port }
     }

@@ -3,14 +3,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod fake_ses;
+mod fixtures;
 mod gateway;
 mod parties;
+mod pattern;
 mod smtp;
 
 mod clients;
 mod commands;
 mod delivery;
+mod dialogues;
 mod hostile;
 mod lifecycle;
 mod limits;
+mod log_lines;
+mod mails;
 mod postfix;
+mod settings;
+mod transcripts;

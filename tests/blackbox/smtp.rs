@@ -4,7 +4,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{Ipv4Addr, TcpStream},
+    net::{Ipv4Addr, Shutdown, TcpStream},
     time::Duration,
 };
 
@@ -51,17 +51,22 @@ impl Smtp {
         let _ = self.stream.get_mut().write_all(octets);
     }
 
+    /// Reads one line of a reply, without its CRLF; nothing when the other side has gone.
+    pub fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        if matches!(self.stream.read_line(&mut line), Ok(0) | Err(_)) {
+            return None;
+        }
+        let text = line.strip_suffix("\r\n").filter(|_| line.len() <= 512);
+        Some(text.unwrap_or_else(|| panic!("a malformed reply line: {line:?}")).to_owned())
+    }
+
     /// Reads one reply.
     pub fn reply(&mut self) -> Reply {
         let mut lines = Vec::new();
         loop {
-            let mut line = String::new();
-            match self.stream.read_line(&mut line) {
-                Ok(0) | Err(_) => return Reply { code: 0, text: lines.join("\n") },
-                Ok(_) => {}
-            }
-            assert!(line.ends_with("\r\n") && line.len() <= 512, "a malformed reply line: {line:?}");
-            let (code, rest) = line.trim_end().split_at(3);
+            let Some(line) = self.line() else { return Reply { code: 0, text: lines.join("\n") } };
+            let (code, rest) = line.split_at(3);
             lines.push(rest.get(1..).unwrap_or_default().to_owned());
             if !rest.starts_with('-') {
                 return Reply { code: code.parse().unwrap(), text: lines.join("\n") };
@@ -108,6 +113,12 @@ impl Smtp {
     /// A second handle that writes, for who has to read at the same time.
     pub fn writer(&self) -> TcpStream {
         self.stream.get_ref().try_clone().unwrap()
+    }
+
+    /// Leaves, and reads what the other side still says until it goes too.
+    pub fn leave(self) -> String {
+        let _ = self.stream.get_ref().shutdown(Shutdown::Write);
+        String::from_utf8_lossy(&self.rest()).into_owned()
     }
 
     /// Whether the other side closes the connection, reading away what it still says.

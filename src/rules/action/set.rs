@@ -32,7 +32,9 @@ impl Action for Set {
             (Some(at), _) => scene.edit(at, |draft| draft.header.set(at, &value)),
             (None, Some(name)) => {
                 scene.draft.header.append(name, &value);
-                scene.draft.trace.record(scene.rule, name.as_str(), (None, Some(value.as_bytes())));
+                let at = scene.draft.header.positions().last().unwrap_or_default();
+                let after = scene.draft.header.whole(at).to_vec();
+                scene.draft.trace.record(scene.rule, name.as_str(), (None, Some(&after)));
             }
             (None, None) => {}
         }

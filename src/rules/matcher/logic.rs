@@ -63,7 +63,7 @@ impl Matcher for Any {
 
 fn tables(node: &Node, compiler: &mut Compiler) -> Option<Vec<Table>> {
     let Some(elements) = node.as_array() else {
-        compiler.fault(node, format!("an array of tables, not a {}", node.kind()));
+        compiler.fault(node, format!("an array of tables, not {}", node.kind()));
         return None;
     };
     Some(elements.iter().map(|element| compile_all(element, compiler)).collect())

@@ -61,7 +61,7 @@ pub const MATCHERS: &[MatcherRow] = &[
 /// Compiles a table of conditions, all of which have to hold.
 pub(super) fn compile_all(node: &Node, compiler: &mut Compiler) -> Vec<Box<dyn Matcher>> {
     let Some(entries) = node.as_table() else {
-        compiler.fault(node, format!("a table of conditions, not a {}", node.kind()));
+        compiler.fault(node, format!("a table of conditions, not {}", node.kind()));
         return Vec::new();
     };
     let mut matchers = Vec::new();

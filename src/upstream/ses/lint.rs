@@ -73,6 +73,9 @@ fn header_findings(message: &Message, findings: &mut Vec<Finding>) {
     let (mut seen, mut line, mut from) = (HashSet::new(), 1, None);
     for at in header.positions() {
         let lines = header::lines(header.whole(at)).count();
+        if header.name(at).is_some_and(|name| name.eq_ignore_ascii_case("from")) {
+            from.get_or_insert(at);
+        }
         match header.name(at) {
             None => findings.push(refuse(line, malformed(header.whole(at)))),
             Some(name) if is_spaced(header.whole(at), name) => {
@@ -80,9 +83,6 @@ fn header_findings(message: &Message, findings: &mut Vec<Finding>) {
             }
             Some(name) => {
                 let lower = name.to_ascii_lowercase();
-                if lower == "from" {
-                    from.get_or_insert(at);
-                }
                 if ONCE_ONLY.binary_search(&lower.as_str()).is_ok() && !seen.insert(lower) {
                     findings.push(refuse(line, format!("Duplicate header '{name}'.")));
                 }
