@@ -1,8 +1,8 @@
 //! `field-syntax`: fields get the form of RFC 5322 section 2.2 back.
 //!
 //! Blanks before the colon and empty folded lines are obsolete syntax (sections 4.2 and 4.5) that must be read and must
-//! not be made; a line without a name goes; a line folded without white space finds back to its field; a name that is
-//! not legal gets the legal one most like it, with an `X-`.
+//! not be made; a line without a name goes; a line folded without white space finds back to its field, or is kept under
+//! a name of its own; a name that is not legal gets the legal one most like it, with an `X-`.
 
 use super::{
     Mending, RepairRow,
@@ -66,6 +66,10 @@ fn stray(mending: &mut Mending<'_>, at: usize) {
             mending.remove(at);
             mending.put(before, octets);
         }
+        Stray::Kept => {
+            let octets = [b"X-Stray-Line: ", mending.header().whole(at).trim_ascii_start()].concat();
+            mending.put(at, octets);
+        }
         Stray::Body => {}
     }
 }
@@ -102,6 +106,15 @@ mod tests {
             mended("Größe: 3\r\nFoo Bar: x\r\n\ty\r\n: none\r\nFrom: a\r\n\r\nx"),
             "X-Gr--e: 3\r\nX-Foo-Bar: x\r\n\ty\r\nFrom: a\r\n\r\nx"
         );
+    }
+
+    #[test]
+    fn a_line_that_belongs_nowhere_is_kept_and_damages_no_address() {
+        let raw = " first\r\nFrom: a@example.com\r\nno colon here\r\nTo: b@example.com\r\n\r\nx";
+        let expected =
+            "X-Stray-Line: first\r\nFrom: a@example.com\r\nX-Stray-Line: no colon here\r\nTo: b@example.com\r\n\r\nx";
+        assert_eq!(mended(raw), expected);
+        assert_eq!(mended("From: a\r\nX Chicken: y\r\n\r\nhi"), "From: a\r\nX-Chicken: y\r\n\r\nhi");
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub(super) enum Stray {
     Fold,
     /// A field whose name is not legal, and a legal one like it.
     Named(FieldName),
+    /// A line that belongs nowhere; it is kept under a name of ours.
+    Kept,
     /// Nothing that could be kept: a line without a name.
     Nameless,
 }
@@ -40,8 +42,9 @@ const KNOWN: &[&str] = &[
     "precedence",
     "auto-submitted",
 ];
-/// Characters that a name may have and still be taken for one.
-const LABEL: usize = 60;
+/// Characters and words that a name may have and still be taken for one.
+const LABEL: usize = 40;
+const WORDS: usize = 3;
 
 /// Looks at the stray line at a position.
 pub(super) fn classify(header: &Header, at: usize, has_body: bool) -> Stray {
@@ -57,13 +60,20 @@ pub(super) fn classify(header: &Header, at: usize, has_body: bool) -> Stray {
     if open && is_parameter(trimmed) {
         return Stray::Fold;
     }
-    if trimmed.starts_with("--") || trimmed.starts_with('<') || !has_body || !goes_on(header, at) {
+    let named = named(trimmed);
+    if trimmed.starts_with("--") || trimmed.starts_with('<') || !has_body || !goes_on(header, at) && named.is_none() {
         return Stray::Body;
     }
-    if before.is_none() {
-        return named(trimmed).unwrap_or(Stray::Body);
+    match (named, before) {
+        (Some(name), _) => Stray::Named(name),
+        (None, Some(before)) if is_text(header.name(before)) => Stray::Fold,
+        (None, _) => Stray::Kept,
     }
-    named(trimmed).unwrap_or(Stray::Fold)
+}
+
+/// Fields whose value is text, so that a line more does no harm (RFC 5322 section 3.6.5).
+fn is_text(name: Option<&str>) -> bool {
+    name.is_some_and(|name| ["subject", "comments", "organization"].contains(&name.to_ascii_lowercase().as_str()))
 }
 
 /// `boundary="b"`, the rest of a field that ends in a semicolon (RFC 2045 section 5.1).
@@ -83,21 +93,16 @@ fn goes_on(header: &Header, at: usize) -> bool {
 }
 
 /// `Foo Bar: baz` and `Größe: 3` are fields with a wrong name; a sentence with a colon in it is not.
-fn named(text: &str) -> Option<Stray> {
+fn named(text: &str) -> Option<FieldName> {
     let (label, _) = text.split_once(':')?;
     let label = label.trim();
     let fits = |one: char| one.is_alphanumeric() || matches!(one, ' ' | '_' | '-' | '.');
-    if label.is_empty() || label.chars().count() > LABEL || !label.chars().all(fits) {
+    if label.is_empty() || label.chars().count() > LABEL || !label.chars().all(fits) || label.split(' ').count() > WORDS
+    {
         return None;
     }
-    let legal: String = label
-        .chars()
-        .map(|one| if one.is_ascii_alphanumeric() || matches!(one, '_' | '.') { one } else { '-' })
-        .collect();
-    let legal = if legal.len() > 2 && legal.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("X-")) {
-        legal
-    } else {
-        format!("X-{legal}")
-    };
-    FieldName::parse(&legal).ok().map(Stray::Named)
+    let legal = |one: char| if one.is_ascii_alphanumeric() || matches!(one, '_' | '.') { one } else { '-' };
+    let legal: String = label.chars().map(legal).collect();
+    let prefixed = legal.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("X-"));
+    FieldName::parse(&if prefixed { legal } else { format!("X-{legal}") }).ok()
 }
