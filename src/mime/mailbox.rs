@@ -11,9 +11,10 @@ pub struct Mailbox {
     pub address: String,
 }
 
-/// The mailboxes of a field's value, those in groups too; an empty group has none.
+/// The mailboxes of a field's value, those in groups too; an empty group has none. Folds are undone first: the parser
+/// takes the line end of one inside a quoted string for the end of all.
 pub fn mailboxes(value: &[u8]) -> Vec<Mailbox> {
-    let mut octets = value.to_vec();
+    let mut octets: Vec<u8> = value.iter().copied().filter(|octet| !matches!(octet, b'\r' | b'\n')).collect();
     octets.push(b'\n');
     let HeaderValue::Address(list) = MessageStream::new(&octets).parse_address() else { return Vec::new() };
     let members: Vec<Addr<'_>> = match list {
@@ -42,5 +43,6 @@ mod tests {
         assert_eq!(addresses(" team: a@example.com, B <b@example.com>;"), ["a@example.com", "b@example.com"]);
         assert_eq!(addresses("evan@example.com"), ["evan@example.com"]);
         assert_eq!(addresses(""), [""; 0]);
+        assert_eq!(addresses(" \"Evan,\r\n of RT\" <evan@example.com>"), ["evan@example.com"]);
     }
 }
