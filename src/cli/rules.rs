@@ -33,7 +33,7 @@ fn command() -> Command {
 fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
     let (name, matches) = match matches.subcommand() {
         Some(("reference", _)) => {
-            super::print(&reference())?;
+            super::print(reference())?;
             return Ok(0);
         }
         Some(named) => named,
@@ -44,7 +44,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
     match (name, rules) {
         (_, Err(code)) => Ok(code),
         ("list", Ok(rules)) => {
-            super::print(&list(&rules))?;
+            super::print(list(&rules))?;
             Ok(0)
         }
         (_, Ok(rules)) => test(&rules),
@@ -70,7 +70,7 @@ fn test(rules: &Rules) -> anyhow::Result<u8> {
     }
     let failed = failures.len();
     let _ = writeln!(text, "{count} tests, {failed} failures");
-    super::print(&text)?;
+    super::print(text)?;
     Ok(u8::from(failed > 0))
 }
 

@@ -31,7 +31,8 @@ fn nul_octets_arrive_as_they_are() {
 #[test]
 fn a_message_that_ses_would_not_take_is_refused_with_the_cause() {
     let fake = FakeSes::start(Profile::Today);
-    let gateway = Gateway::with_ses(&fake.endpoint());
+    let unmended = ["rules.files=builtin:ses-minimal".to_owned()];
+    let gateway = Gateway::start_with(&format!("{BASE}{}", ses(&fake.endpoint())), &unmended);
     let mut client = Smtp::ready(gateway.port());
     let cases: [(&[u8], &str); 7] = [
         (b"", "Missing required header 'From'."),

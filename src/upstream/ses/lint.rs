@@ -28,6 +28,16 @@ pub enum Severity {
     Warn,
 }
 
+impl Severity {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Warn => "warn",
+        }
+    }
+}
+
 /// Something that SES would not take.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
@@ -42,9 +52,10 @@ pub struct Finding {
 impl std::fmt::Display for Finding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.line {
-            0 => f.write_str(&self.reason),
-            line => write!(f, "line {line}: {}", self.reason),
+            0 => f.write_str(&self.reason)?,
+            line => write!(f, "line {line}: {}", self.reason)?,
         }
+        f.write_str(if self.severity == Severity::Warn { " (perhaps)" } else { "" })
     }
 }
 
