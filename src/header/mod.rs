@@ -4,6 +4,7 @@
 //! exact octets, folding and place, and without an edit the result is the very same buffer. It knows no rules
 //! and no MIME.
 
+mod charset;
 mod edit;
 mod fold;
 mod name;
@@ -12,6 +13,7 @@ mod parse;
 mod received;
 mod word;
 
+pub use charset::text;
 pub use edit::Header;
 pub use fold::fold;
 pub use name::FieldName;
