@@ -1,11 +1,13 @@
 //! MIME and address lists: header values, and where the parts of a body lie. It knows the text only, not where it came
 //! from.
 
+pub mod base64;
 mod delimiter;
 mod encoding;
 mod mailbox;
 mod parameter;
 mod part;
+pub mod quoted_printable;
 
 pub use encoding::Encoding;
 pub use mailbox::{Mailbox, mailboxes};
