@@ -10,7 +10,9 @@ mod fold;
 mod name;
 mod once_only;
 mod parse;
+mod places;
 mod received;
+mod refold;
 mod word;
 
 pub use charset::text;
@@ -20,4 +22,5 @@ pub use name::FieldName;
 pub use once_only::ONCE_ONLY;
 pub use parse::{Line, lines, split};
 pub use received::{Hop, received};
+pub use refold::{LINE_MAX, has_long_line, refold};
 pub use word::{decode, encode_unstructured, printable};
