@@ -12,4 +12,4 @@ pub mod quoted_printable;
 pub use encoding::Encoding;
 pub use mailbox::{Mailbox, mailboxes};
 pub use parameter::{Fault, Grammar, Mend, Value, check, mend};
-pub use part::{Part, Parts, Shape};
+pub use part::{DEPTH, Part, Parts, Shape};

@@ -12,7 +12,7 @@ use crate::header::{self, Header};
 use super::{Encoding, Grammar, Value, delimiter::delimiters};
 
 /// Parts within parts that are looked into.
-const DEPTH: usize = 32;
+pub const DEPTH: usize = 32;
 /// Parts of a message that are looked at.
 const PARTS: usize = 1000;
 /// Octets of a part's header that are read.

@@ -36,12 +36,15 @@ pub fn mend(grammar: Grammar, name: &str, value: &[u8]) -> Mend {
         return Mend::Keep;
     }
     let parameters = parameters(&read);
-    let first = match read.first {
-        Some(first) => first,
+    let first = match &read.first {
+        Some(first) => first.as_str(),
         None if parameters.is_empty() => return Mend::Drop,
-        None => "attachment".to_owned(),
+        None => "attachment",
     };
-    Mend::Write(field(name, &first, &parameters))
+    let field = field(name, first, &parameters);
+    let written = field.get(name.len() + 1..).unwrap_or_default().as_bytes();
+    let sound = check(grammar, written).is_ok() && Value::read(grammar, written).boundary() == read.boundary();
+    if sound { Mend::Write(field) } else { Mend::Keep }
 }
 
 /// The field, folded between parameters only.
@@ -78,7 +81,8 @@ fn as_written(value: &Value, parameter: &Parameter) -> Option<(String, String)> 
         let sections = value.sections(base);
         let text =
             if sections.is_empty() { header::text(&parameter.octets).into_owned() } else { extended::join(sections) };
-        return (!base.is_empty()).then(|| encoded(base, &text));
+        let decoded = if is_file_name(base) { words::decode(text.as_bytes()) } else { None };
+        return (!base.is_empty()).then(|| encoded(base, &decoded.unwrap_or(text)));
     }
     let quoted = || quoted(&parameter.octets);
     Some((name.to_owned(), parameter.written.clone().unwrap_or_else(quoted)))

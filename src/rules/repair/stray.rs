@@ -67,7 +67,7 @@ pub(super) fn classify(header: &Header, at: usize, has_body: bool) -> Stray {
 }
 
 /// `boundary="b"`, the rest of a field that ends in a semicolon (RFC 2045 section 5.1).
-fn is_parameter(text: &str) -> bool {
+pub(super) fn is_parameter(text: &str) -> bool {
     let attribute = text.split_once('=').map_or("", |(attribute, _)| attribute.trim_end());
     !attribute.is_empty()
         && attribute.bytes().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'*'))
