@@ -4,18 +4,23 @@
 //! exact octets, folding and place, and without an edit the result is the very same buffer. It knows no rules
 //! and no MIME.
 
+mod charset;
 mod edit;
 mod fold;
 mod name;
 mod once_only;
 mod parse;
+mod places;
 mod received;
+mod refold;
 mod word;
 
+pub use charset::text;
 pub use edit::Header;
 pub use fold::fold;
 pub use name::FieldName;
 pub use once_only::ONCE_ONLY;
 pub use parse::{Line, lines, split};
 pub use received::{Hop, received};
+pub use refold::{LINE_MAX, has_long_line, refold};
 pub use word::{decode, encode_unstructured, printable};

@@ -8,7 +8,12 @@ mod bom;
 mod duplicates;
 mod field_syntax;
 mod line_endings;
+mod long_lines;
 mod mbox_from;
+mod nul;
+mod parameters;
+mod parts;
+mod recode;
 mod required_fields;
 mod stray;
 
@@ -44,10 +49,13 @@ pub const REPAIRS: &[RepairRow] = &[
     bom::ROW,
     mbox_from::ROW,
     line_endings::ROW,
+    nul::ROW,
     blank_line::ROW,
     field_syntax::ROW,
     duplicates::ROW,
+    parameters::ROW,
     required_fields::ROW,
+    long_lines::ROW,
 ];
 
 /// A draft while one repair works on it; what it does to the message goes through here and is recorded.
@@ -121,17 +129,22 @@ mod tests {
 
     /// What one repair makes of a message: the reply that refuses it, or the message.
     pub(super) fn repaired(name: &str, raw: &str) -> Result<String, String> {
+        repaired_octets(name, raw.as_bytes()).map(|octets| String::from_utf8_lossy(&octets).into_owned())
+    }
+
+    /// The same of a message that is no text.
+    pub(super) fn repaired_octets(name: &str, raw: &[u8]) -> Result<Bytes, String> {
         let row = REPAIRS.iter().find(|row| row.name == name).unwrap();
         let envelope = Envelope {
             sender: crate::mail::Sender(crate::mail::Address::parse("sender@example.com").ok()),
             ..Envelope::default()
         };
-        let mut draft = Draft::new(envelope, &Bytes::from(raw.to_owned()));
+        let mut draft = Draft::new(envelope, &Bytes::copy_from_slice(raw));
         let client = Client::new([127, 0, 0, 1].into(), "smtp");
         let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: "relay.example.com".to_owned() };
         let mut mending = Mending { draft: &mut draft, facts: &facts, rule: &"test".into(), repair: row.name };
         (row.apply)(&mut mending).map_err(|reply| reply.to_string())?;
-        Ok(String::from_utf8_lossy(&draft.message().to_bytes()).into_owned())
+        Ok(draft.message().to_bytes())
     }
 
     /// Asserts that a repair leaves a message alone.

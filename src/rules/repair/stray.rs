@@ -77,7 +77,7 @@ fn is_text(name: Option<&str>) -> bool {
 }
 
 /// `boundary="b"`, the rest of a field that ends in a semicolon (RFC 2045 section 5.1).
-fn is_parameter(text: &str) -> bool {
+pub(super) fn is_parameter(text: &str) -> bool {
     let attribute = text.split_once('=').map_or("", |(attribute, _)| attribute.trim_end());
     !attribute.is_empty()
         && attribute.bytes().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'*'))
