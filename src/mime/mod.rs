@@ -1,6 +1,7 @@
 //! MIME and address lists: header values, and where the parts of a body lie. It knows the text only, not where it came
 //! from.
 
+mod attachment;
 pub mod base64;
 mod delimiter;
 mod encoding;
@@ -9,6 +10,7 @@ mod parameter;
 mod part;
 pub mod quoted_printable;
 
+pub use attachment::{Attachment, attachments};
 pub use encoding::Encoding;
 pub use mailbox::{Mailbox, mailboxes};
 pub use parameter::{Fault, Grammar, Mend, Value, check, mend};

@@ -3,6 +3,7 @@
 //! Keys of a table are ANDed, the elements of an array ORed; `not` negates its table, `all` and `any` take arrays of
 //! tables.
 
+mod attachment;
 mod client;
 mod env;
 mod envelope;
@@ -52,6 +53,7 @@ pub const MATCHERS: &[MatcherRow] = &[
     from::FROM_DOMAIN,
     size::ROW,
     header::ROW,
+    attachment::ROW,
     env::ROW,
     logic::NOT,
     logic::ALL,

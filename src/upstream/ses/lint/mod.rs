@@ -2,6 +2,8 @@
 //!
 //! Only what is documented, in the service model, or in a reply that SES was seen to give refuses.
 
+mod parts;
+
 use std::collections::HashSet;
 
 use memchr::{memchr, memchr_iter};
@@ -68,7 +70,9 @@ pub fn lint(envelope: &Envelope, message: &Message) -> Vec<Finding> {
     if envelope.recipients.len() > RECIPIENTS_MAX {
         findings.push(refuse(0, format!("SES takes {RECIPIENTS_MAX} recipients a call")));
     }
-    header_findings(message, &mut findings);
+    let header = Header::parse(&message.head);
+    header_findings(&header, &mut findings);
+    parts::findings(&header, message, &mut findings);
     let first_body_line = memchr_iter(b'\n', &message.head).count() + 1;
     line_findings(&message.head, 1, &mut findings);
     line_findings(&message.rest, first_body_line, &mut findings);
@@ -79,8 +83,11 @@ fn refuse(line: usize, reason: String) -> Finding {
     Finding { severity: Severity::Refuse, line, reason }
 }
 
-fn header_findings(message: &Message, findings: &mut Vec<Finding>) {
-    let header = Header::parse(&message.head);
+fn warn(line: usize, reason: String) -> Finding {
+    Finding { severity: Severity::Warn, line, reason }
+}
+
+fn header_findings(header: &Header, findings: &mut Vec<Finding>) {
     let (mut seen, mut line, mut from) = (HashSet::new(), 1, None);
     for at in header.positions() {
         let lines = header::lines(header.whole(at)).count();
