@@ -1,6 +1,9 @@
 //! Templates (MiniJinja), compiled at load, run with a fuel limit.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use minijinja::{
@@ -14,7 +17,7 @@ use crate::{
     mime::mailboxes,
 };
 
-use super::{draft::Draft, facts::Facts, trace::Trace};
+use super::{draft::Draft, facts::Facts};
 
 /// Instructions one rendering may take.
 const FUEL: u64 = 50_000;
@@ -24,8 +27,8 @@ const FUEL: u64 = 50_000;
 pub(super) enum Template {
     /// Nothing to fill in.
     Literal(String),
-    /// The name of a compiled template, and whether it looks into the header.
-    Compiled { name: String, header: bool },
+    /// The name of a compiled template, the values it asks for, and whether it looks into the header.
+    Compiled { name: String, asks: BTreeSet<String>, header: bool },
 }
 
 /// All templates of all files.
@@ -70,9 +73,10 @@ impl Templates {
         }
         let name = format!("template {}", self.0.templates().count() + 1);
         self.0.add_template_owned(name.clone(), text.to_owned()).map_err(|error| described(&error))?;
-        let named = self.0.get_template(&name).is_ok_and(|one| one.undeclared_variables(false).contains("header"));
-        let header = named || text.contains("address") || text.contains("domain");
-        let template = Template::Compiled { name, header };
+        let asks = self.0.get_template(&name).map(|one| one.undeclared_variables(false).into_iter().collect());
+        let asks: BTreeSet<String> = asks.unwrap_or_default();
+        let header = asks.contains("header") || text.contains("address") || text.contains("domain");
+        let template = Template::Compiled { name, asks, header };
         match self.rehearse(&template) {
             Err(TemplateError(error)) if is_unknown_word(error.kind()) => Err(described(&error)),
             _ => Ok(template),
@@ -91,8 +95,12 @@ impl Templates {
     pub(super) fn render(&self, template: &Template, sight: Sight<'_>) -> Result<String, TemplateError> {
         match template {
             Template::Literal(text) => Ok(text.clone()),
-            Template::Compiled { name, header } => {
-                let mut values = values(sight);
+            Template::Compiled { name, asks, header } => {
+                let mut values: BTreeMap<&str, Value> = VALUES
+                    .iter()
+                    .filter(|(name, _)| asks.contains(*name))
+                    .map(|(name, look)| (*name, look(sight)))
+                    .collect();
                 if *header {
                     values.insert("header", Value::from_object(View(sight.draft.header.clone())));
                 }
@@ -119,28 +127,32 @@ fn described(error: &minijinja::Error) -> String {
     }
 }
 
-fn values(sight: Sight<'_>) -> BTreeMap<&'static str, Value> {
-    let Sight { facts, draft, .. } = sight;
-    let Trace { user, env, .. } = &draft.trace;
-    let recipients: Vec<String> = draft.envelope.recipients.iter().map(ToString::to_string).collect();
-    let recipient = sight.recipient.or(draft.envelope.recipients.first());
-    let from = draft.header.find("From").next().map(|at| draft.header.decoded(at));
-    BTreeMap::from([
-        ("id", Value::from(facts.id.to_string())),
-        ("client", Value::from(facts.client.address.to_string())),
-        ("listener", Value::from(facts.client.listener.as_str())),
-        ("helo", Value::from(facts.client.helo.as_str())),
-        ("login", Value::from(facts.client.login.clone().unwrap_or_default())),
-        ("hostname", Value::from(facts.hostname.as_str())),
-        ("size", Value::from(facts.size)),
-        ("sender", Value::from(draft.envelope.sender.to_string())),
-        ("recipient", Value::from(recipient.map(ToString::to_string).unwrap_or_default())),
-        ("recipients", Value::from(recipients)),
-        ("from", Value::from(from.unwrap_or_default())),
-        ("user", Value::from(user.clone().unwrap_or_default())),
-        ("env", map(env)),
-    ])
-}
+type Look = fn(Sight<'_>) -> Value;
+
+/// What a template may ask for, besides `header`, and `name` and `value` of a selected field.
+const VALUES: &[(&str, Look)] = &[
+    ("id", |sight| Value::from(sight.facts.id.to_string())),
+    ("client", |sight| Value::from(sight.facts.client.address.to_string())),
+    ("listener", |sight| Value::from(sight.facts.client.listener.as_str())),
+    ("helo", |sight| Value::from(sight.facts.client.helo.as_str())),
+    ("login", |sight| Value::from(sight.facts.client.login.clone().unwrap_or_default())),
+    ("hostname", |sight| Value::from(sight.facts.hostname.as_str())),
+    ("size", |sight| Value::from(sight.facts.size)),
+    ("sender", |sight| Value::from(sight.draft.envelope.sender.to_string())),
+    ("recipient", |sight| {
+        let recipient = sight.recipient.or(sight.draft.envelope.recipients.first());
+        Value::from(recipient.map(ToString::to_string).unwrap_or_default())
+    }),
+    ("recipients", |sight| {
+        Value::from(sight.draft.envelope.recipients.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }),
+    ("from", |sight| {
+        let header = &sight.draft.header;
+        Value::from(header.find("From").next().map(|at| header.decoded(at)).unwrap_or_default())
+    }),
+    ("user", |sight| Value::from(sight.draft.trace.user.clone().unwrap_or_default())),
+    ("env", |sight| map(&sight.draft.trace.env)),
+];
 
 fn map(texts: &BTreeMap<String, String>) -> Value {
     Value::from_pairs(texts.iter().map(|(name, text)| (name.clone(), Value::from(text.clone()))))
