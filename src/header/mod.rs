@@ -6,8 +6,11 @@
 
 mod charset;
 mod edit;
+mod encode;
+mod encoded_word;
 mod fold;
 mod name;
+mod octets;
 mod once_only;
 mod parse;
 mod places;
@@ -17,8 +20,11 @@ mod word;
 
 pub use charset::text;
 pub use edit::Header;
-pub use fold::fold;
+pub use encode::{Piece, decoded, encode, joined, mend_unstructured, pieces, settled_words};
+pub use encoded_word::{EncodedWord, Place};
+pub use fold::{fold, preferred};
 pub use name::FieldName;
+pub use octets::as_text;
 pub use once_only::ONCE_ONLY;
 pub use parse::{Line, lines, split};
 pub use received::{Hop, received};
