@@ -1,6 +1,7 @@
 //! MIME and address lists: header values, and where the parts of a body lie. It knows the text only, not where it came
 //! from.
 
+pub mod address;
 mod attachment;
 pub mod base64;
 mod delimiter;
