@@ -3,10 +3,13 @@
 //! A repair leaves a message without its kind of damage alone, octet for octet; what it cannot mend it leaves to the
 //! lint of the upstream, or refuses with the reply that says what is wrong.
 
+mod addresses;
 mod blank_line;
 mod bom;
 mod duplicates;
+mod encode_header;
 mod field_syntax;
+mod idn;
 mod line_endings;
 mod long_lines;
 mod mbox_from;
@@ -16,6 +19,7 @@ mod parts;
 mod recode;
 mod required_fields;
 mod stray;
+mod value;
 
 use std::sync::Arc;
 
@@ -55,6 +59,9 @@ pub const REPAIRS: &[RepairRow] = &[
     duplicates::ROW,
     parameters::ROW,
     required_fields::ROW,
+    addresses::ROW,
+    idn::ROW,
+    encode_header::ROW,
     long_lines::ROW,
 ];
 
