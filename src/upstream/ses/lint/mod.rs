@@ -2,6 +2,7 @@
 //!
 //! Only what is documented, in the service model, or in a reply that SES was seen to give refuses.
 
+mod address;
 mod parts;
 
 use std::collections::HashSet;
@@ -11,7 +12,6 @@ use memchr::{memchr, memchr_iter};
 use crate::{
     header::{self, Header, ONCE_ONLY},
     mail::{Envelope, Message},
-    mime::mailboxes,
 };
 
 /// Octets of a message after base64: 40 MB (SES quotas page).
@@ -88,12 +88,10 @@ fn warn(line: usize, reason: String) -> Finding {
 }
 
 fn header_findings(header: &Header, findings: &mut Vec<Finding>) {
-    let (mut seen, mut line, mut from) = (HashSet::new(), 1, None);
+    let (mut seen, mut line, mut from) = (HashSet::new(), 1, false);
     for at in header.positions() {
         let lines = header::lines(header.whole(at)).count();
-        if header.name(at).is_some_and(|name| name.eq_ignore_ascii_case("from")) {
-            from.get_or_insert(at);
-        }
+        from |= header.name(at).is_some_and(|name| name.eq_ignore_ascii_case("from"));
         match header.name(at) {
             None => findings.push(refuse(line, malformed(header.whole(at)))),
             Some(name) if is_spaced(header.whole(at), name) => {
@@ -106,15 +104,19 @@ fn header_findings(header: &Header, findings: &mut Vec<Finding>) {
                 }
             }
         }
+        findings.extend(address::finding(header, at, line));
+        findings.extend(eight_bit(header, at, line));
         line += lines;
     }
-    match from {
-        None => findings.push(refuse(0, "Missing required header 'From'.".to_owned())),
-        Some(at) if mailboxes(header.raw(at)).iter().any(|mailbox| !mailbox.address.is_ascii()) => {
-            findings.push(refuse(0, "From: the address is not ASCII".to_owned()));
-        }
-        Some(_) => {}
+    if !from {
+        findings.push(refuse(0, "Missing required header 'From'.".to_owned()));
     }
+}
+
+/// Octets outside ASCII, which RFC 5322 section 2.2 forbids; SES says nothing of them.
+fn eight_bit(header: &Header, at: usize, line: usize) -> Option<Finding> {
+    let name = header.name(at).filter(|_| !header.raw(at).is_ascii())?;
+    Some(warn(line, format!("{name}: octets outside ASCII")))
 }
 
 fn is_spaced(whole: &[u8], name: &str) -> bool {
