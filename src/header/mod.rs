@@ -4,7 +4,6 @@
 //! exact octets, folding and place, and without an edit the result is the very same buffer. It knows no rules
 //! and no MIME.
 
-mod charset;
 mod edit;
 mod encode;
 mod encoded_word;
@@ -18,15 +17,15 @@ mod received;
 mod refold;
 mod word;
 
-pub use charset::text;
 pub use edit::Header;
 pub use encode::{Piece, decoded, encode, joined, mend_unstructured, pieces, settled_words};
 pub use encoded_word::{EncodedWord, Place};
 pub use fold::{fold, preferred};
 pub use name::FieldName;
-pub use octets::as_text;
+pub use octets::{text, text_in};
 pub use once_only::ONCE_ONLY;
 pub use parse::{Line, lines, split};
+pub use places::is_text;
 pub use received::{Hop, received};
 pub use refold::{LINE_MAX, has_long_line, refold};
 pub use word::{decode, encode_unstructured, printable};

@@ -10,10 +10,15 @@ use mail_parser::decoders::charsets::{DecoderFnc, map::charset_decoder};
 const ESCAPE: u8 = 0x1b;
 const UNREADABLE: char = '\u{fffd}';
 
+/// The text of octets that name no charset: UTF-8 where they are that, else windows-1252.
+pub fn text(octets: &[u8]) -> Cow<'_, str> {
+    text_in(octets, None)
+}
+
 /// The text of some octets: UTF-8 if they are, else in the charset that the message names, else windows-1252.
 ///
 /// Seven-bit octets with escape sequences are read in the named charset too, which is how ISO-2022-JP was sent.
-pub fn as_text<'a>(octets: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
+pub fn text_in<'a>(octets: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
     let escaped = octets.is_ascii() && octets.contains(&ESCAPE);
     match std::str::from_utf8(octets) {
         Ok(text) if !escaped => return Cow::Borrowed(text),
@@ -76,24 +81,24 @@ mod tests {
 
     #[test]
     fn octets_become_text_without_loss() {
-        assert_eq!(as_text("Prüfung".as_bytes(), Some("iso-8859-5")), "Prüfung");
-        assert_eq!(as_text(b"Pr\xfcfung", None), "Prüfung");
-        assert_eq!(as_text(b"\x805 \x81", None), "€5 ?");
-        assert_eq!(as_text(b"\xbf\xe0\xd8\xd2\xd5\xe2", Some("iso-8859-5")), "Привет");
-        assert_eq!(as_text(b"\xf0\xd2\xc9\xd7\xc5\xd4", Some("KOI8-R")), "Привет");
-        assert_eq!(as_text(b"\x83n\x83\x8D\x81[", Some("shift_jis")), "ハロー");
-        assert_eq!(as_text(b"\xc4\xe3\xba\xc3", Some("GB2312")), "你好");
-        assert_eq!(as_text(b"Caf\xe9 \xc3\xa9", None), "Café é");
-        assert_eq!(as_text(b"\x1b$B%O%m!<\x1b(B", Some("iso-2022-jp")), "ハロー");
+        assert_eq!(text_in("Prüfung".as_bytes(), Some("iso-8859-5")), "Prüfung");
+        assert_eq!(text_in(b"Pr\xfcfung", None), "Prüfung");
+        assert_eq!(text_in(b"\x805 \x81", None), "€5 ?");
+        assert_eq!(text_in(b"\xbf\xe0\xd8\xd2\xd5\xe2", Some("iso-8859-5")), "Привет");
+        assert_eq!(text_in(b"\xf0\xd2\xc9\xd7\xc5\xd4", Some("KOI8-R")), "Привет");
+        assert_eq!(text_in(b"\x83n\x83\x8D\x81[", Some("shift_jis")), "ハロー");
+        assert_eq!(text_in(b"\xc4\xe3\xba\xc3", Some("GB2312")), "你好");
+        assert_eq!(text_in(b"Caf\xe9 \xc3\xa9", None), "Café é");
+        assert_eq!(text_in(b"\x1b$B%O%m!<\x1b(B", Some("iso-2022-jp")), "ハロー");
     }
 
     #[test]
     fn a_charset_that_is_none_for_headers_or_does_not_fit_is_not_used() {
-        assert_eq!(as_text(b"\xe9 <a@b>", Some("utf-16le")), "é <a@b>");
-        assert_eq!(as_text(b"a+b@c \xe9", Some("utf-7")), "a+b@c é");
-        assert_eq!(as_text(b"\xff\xff", Some("shift_jis")), "ÿÿ");
-        assert_eq!(as_text(b"\x1b[0m", Some("iso-8859-1")), "\u{1b}[0m");
-        assert_eq!(as_text(b"\xe9", Some("no such charset")), "é");
+        assert_eq!(text_in(b"\xe9 <a@b>", Some("utf-16le")), "é <a@b>");
+        assert_eq!(text_in(b"a+b@c \xe9", Some("utf-7")), "a+b@c é");
+        assert_eq!(text_in(b"\xff\xff", Some("shift_jis")), "ÿÿ");
+        assert_eq!(text_in(b"\x1b[0m", Some("iso-8859-1")), "\u{1b}[0m");
+        assert_eq!(text_in(b"\xe9", Some("no such charset")), "é");
     }
 
     #[test]

@@ -101,6 +101,11 @@ impl Grammar {
     }
 }
 
+/// Whether the field of that name is text, of which any word may be encoded (RFC 2047 section 5 (1)).
+pub fn is_text(name: &str) -> bool {
+    Grammar::of(name) == Grammar::Text
+}
+
 /// A place before which a line may end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {

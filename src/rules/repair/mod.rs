@@ -20,6 +20,8 @@ mod recode;
 mod required_fields;
 mod stray;
 mod value;
+#[cfg(test)]
+mod value_tests;
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! What the repairs of values share: which fields hold addresses, and the text of a value.
 
-use crate::header::{Header, as_text};
+use crate::header::{Header, text_in};
 
 /// The fields whose value is an address list (RFC 5322 section 3.6, and what came later).
 const ADDRESS_FIELDS: &[&str] = &[
@@ -39,7 +39,7 @@ pub(super) fn text(header: &Header, at: usize) -> String {
     let octets = header.unfolded(at);
     match std::str::from_utf8(&octets) {
         Ok(text) if !octets.contains(&0x1b) => text.to_owned(),
-        _ => as_text(&octets, charset(header).as_deref()).into_owned(),
+        _ => text_in(&octets, charset(header).as_deref()).into_owned(),
     }
 }
 
