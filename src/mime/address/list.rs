@@ -50,8 +50,8 @@ fn source(list: &str, tokens: &[Token<'_>]) -> String {
     list.get(first.start..last.end()).unwrap_or_default().trim_matches([' ', '\t']).to_owned()
 }
 
-/// What a segment holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What a segment holds; of several things, the last of these.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Holds {
     /// Blanks and comments.
     Nothing,
@@ -234,7 +234,7 @@ fn segments(tokens: &[Token<'_>]) -> Vec<Segment> {
             Kind::Blank | Kind::Comment => Holds::Nothing,
             _ => Holds::Words,
         };
-        holds = if more as u8 > holds as u8 { more } else { holds };
+        holds = holds.max(more);
         at += if token.is('<') { angle(tokens.get(at..).unwrap_or_default()).1 } else { 1 };
     }
     segments.push(Segment { start, end: tokens.len(), separator: None, holds });

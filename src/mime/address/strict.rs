@@ -4,10 +4,10 @@
 
 use super::{
     Fault, Flaw,
-    token::{Kind, Token, content, lex},
+    token::{Kind, Token, content, is_blank, is_special, lex},
 };
 use crate::{
-    header::{EncodedWord, Place, mend_unstructured, settled_words},
+    header::{EncodedWord, Piece, Place, mend_unstructured, settled_words},
     mail::Address,
 };
 
@@ -61,8 +61,8 @@ pub(super) fn is_address(list: &str, tokens: &[Token<'_>], letters: Letters) -> 
 
 /// A dot-atom, of letters outside ASCII too (RFC 5322 section 3.2.3, RFC 6532 section 3.2).
 pub(super) fn is_dot_atom(text: &str) -> bool {
-    text.split('.').all(|atom| !atom.is_empty() && lex(atom).iter().all(|token| token.kind == Kind::Atom))
-        && !text.contains(is_invisible)
+    let is_atext = |one: char| !is_special(one) && !is_blank(one) && (one.is_ascii() || !is_invisible(one));
+    text.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atext))
 }
 
 /// What nobody sees and nobody means to have in an address: white space and marks outside ASCII.
@@ -221,6 +221,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         let legal = match tokens {
             [one] if quoted && one.text.contains(char::is_control) => return Err(Fault::LocalBlank),
             [one] if quoted => one.text.len() > 2,
+            _ if tokens.iter().any(|token| token.kind == Kind::Encoded) => false,
             _ => is_dot_atom(&tokens.iter().map(|token| token.text).collect::<String>()),
         };
         if legal { Ok(()) } else { Err(Fault::LocalIllegal) }
@@ -320,6 +321,6 @@ fn has_word(quoted: &str) -> bool {
     })
 }
 
-fn is_kept(piece: &crate::header::Piece<'_>) -> bool {
-    !matches!(piece, crate::header::Piece::Foreign(_))
+fn is_kept(piece: &Piece<'_>) -> bool {
+    !matches!(piece, Piece::Foreign(_))
 }
