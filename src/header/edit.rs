@@ -42,7 +42,11 @@ impl Header {
 
     /// The positions of the fields of that name, compared without case.
     pub fn find<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
-        self.positions().filter(move |at| self.name(*at).is_some_and(|known| known.eq_ignore_ascii_case(name)))
+        let named = move |field: &Field| {
+            let octets = self.source(field).get(field.span.start..field.span.name_end).unwrap_or_default();
+            !octets.is_empty() && octets.eq_ignore_ascii_case(name.as_bytes())
+        };
+        self.fields.iter().enumerate().filter(move |(_, field)| named(field)).map(|(at, _)| at)
     }
 
     /// The name at a position; `None` for a removed field and for a line that is no field.
@@ -76,6 +80,17 @@ impl Header {
     /// The value unfolded, its RFC 2047 words decoded.
     pub fn decoded(&self, at: usize) -> String {
         word::decode(self.raw(at))
+    }
+
+    /// Whether the value decodes to that text; decided without decoding where nothing is encoded or folded.
+    pub fn decodes_to(&self, at: usize, text: &str) -> bool {
+        let raw = self.raw(at);
+        if raw.trim_ascii() == text.as_bytes() {
+            return !text.contains("=?") || self.decoded(at) == text;
+        }
+        let encoded = || memchr::memchr_iter(b'?', raw).any(|end| end > 0 && raw.get(end - 1) == Some(&b'='));
+        let changes = memchr::memchr(b'\n', raw).is_some() || encoded() || !raw.is_ascii();
+        changes && self.decoded(at) == text
     }
 
     /// Gives the field another name; its value keeps every octet.

@@ -168,7 +168,7 @@ fn first_address(state: &State<'_, '_>, text: &str) -> String {
     let view = state.lookup("header").and_then(|value| value.downcast_object::<View>());
     let fields = view.iter().flat_map(|view| {
         let header = &view.0;
-        header.positions().filter(|at| header.decoded(*at) == text).map(|at| first(header.raw(at)))
+        header.positions().filter(|at| header.decodes_to(*at, text)).map(|at| first(header.raw(at)))
     });
     let mut found: Vec<String> = fields.collect();
     found.dedup();

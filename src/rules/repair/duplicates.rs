@@ -18,7 +18,7 @@ pub(super) const ROW: RepairRow = RepairRow {
     name: "duplicates",
     doc: "of the fields that may stand once only the best one stays; equal and empty copies go, the others become X-…",
     apply: |mending| {
-        for positions in groups(mending).into_values().filter(|positions| positions.len() > 1) {
+        for positions in groups(mending).into_values() {
             resolve(mending, positions);
         }
         Ok(())
@@ -29,12 +29,18 @@ pub(super) const ROW: RepairRow = RepairRow {
 const ADDRESSES: &[&str] =
     &["from", "to", "cc", "bcc", "reply-to", "sender", "errors-to", "return-receipt-to", "disposition-notification-to"];
 
+/// The fields that stand more than once and may not, by name.
 fn groups(mending: &Mending<'_>) -> BTreeMap<String, Vec<usize>> {
+    let header = mending.header();
+    let named: Vec<(usize, &str)> = header.positions().filter_map(|at| Some((at, header.name(at)?))).collect();
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for at in mending.header().positions() {
-        let Some(name) = mending.header().name(at).map(str::to_ascii_lowercase) else { continue };
+    for (index, (at, name)) in named.iter().enumerate() {
+        // Most headers have no field twice; names of other lengths are no equal names.
+        let same = |other: &&(usize, &str)| other.1.len() == name.len() && other.1.eq_ignore_ascii_case(name);
+        let Some((first, _)) = named.iter().take(index).find(same) else { continue };
+        let name = name.to_ascii_lowercase();
         if ONCE_ONLY.binary_search(&name.as_str()).is_ok() || ["to", "cc"].contains(&name.as_str()) {
-            groups.entry(name).or_default().push(at);
+            groups.entry(name).or_insert_with(|| vec![*first]).push(*at);
         }
     }
     groups
