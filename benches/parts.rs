@@ -16,7 +16,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use fake_ses::{FakeSes, Profile};
 use headgate::{
     header::{self, Header},
-    mail::{Address, Client, Envelope, Id, Sender},
+    mail::{Address, Client, Envelope, Id, Options, Sender},
     rules::{Draft, Facts, Rules, SourceText},
     upstream::{self, Attempt, Upstream},
 };
@@ -61,7 +61,8 @@ fn rules(criterion: &mut Criterion) {
     let raw = mail();
     let sources = ["rt", "ses"].map(|name| SourceText::builtin(name).unwrap());
     let rules = Rules::compile(&sources, &BTreeMap::new()).unwrap();
-    let facts = Facts { id: Id::nil(), client: Client::new([127, 0, 0, 1].into(), "smtp"), size: raw.len() };
+    let client = Client::new([127, 0, 0, 1].into(), "smtp");
+    let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: "relay.example.com".to_owned() };
     let mut group = criterion.benchmark_group("one message");
     group.bench_function("default rules", |bencher| {
         bencher.iter(|| {
@@ -89,7 +90,13 @@ async fn ses(endpoint: &str) -> Arc<dyn Upstream> {
 }
 
 fn attempt(raw: &Bytes) -> Attempt {
-    Attempt { id: Id::nil(), feedback: None, recipients: vec![address("evan@example.com")], message: raw.clone() }
+    Attempt {
+        id: Id::nil(),
+        feedback: None,
+        recipients: vec![address("evan@example.com")],
+        message: raw.clone(),
+        options: Options::default(),
+    }
 }
 
 criterion_group!(benches, editor, rules);

@@ -1,10 +1,16 @@
 //! The only place where the parts meet: build, run, reload, drain.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+mod reload;
+
+use std::{
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
+use reload::Reload;
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -13,7 +19,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    config::{Loaded, Settings},
+    config::{Loaded, Request, Settings},
     console::{self, Pages},
     delivery::{self, DIRECT_RECIPIENTS, Direct, Router},
     intake::{Intake, Limits, Lint},
@@ -25,6 +31,9 @@ use crate::{
     smtp::Offer,
     upstream::{self, SetupError, Upstream},
 };
+
+/// How often the rule files are looked at; a file system tells of changes on some machines only, a look tells on all.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Why the gateway does not start.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +69,7 @@ pub struct App {
     attempts: TaskTracker,
     ready: Arc<AtomicBool>,
     signals: Signals,
+    reload: Reload,
 }
 
 struct Signals {
@@ -73,8 +83,9 @@ impl App {
     ///
     /// # Errors
     /// What has to be changed before it can start.
-    pub async fn build(loaded: Loaded) -> Result<Self, StartError> {
+    pub async fn build(loaded: Loaded, request: Request) -> Result<Self, StartError> {
         let Loaded { settings, rules } = loaded;
+        let reload = Reload::new(request, &settings);
         let signals = Signals::receive().map_err(StartError::Signals)?;
         let mut upstreams = Vec::new();
         for one in &settings.upstreams {
@@ -109,7 +120,8 @@ impl App {
             leaving: CancellationToken::new(),
             sessions: TaskTracker::new(),
         };
-        Ok(Self { settings, listeners, http, shared, attempts, ready: Arc::new(AtomicBool::new(false)), signals })
+        let ready = Arc::new(AtomicBool::new(false));
+        Ok(Self { settings, listeners, http, shared, attempts, ready, signals, reload })
     }
 
     /// Runs until SIGTERM or SIGINT, then drains.
@@ -150,6 +162,7 @@ impl App {
     }
 
     async fn wait_for_end(&mut self) {
+        let mut looking = tokio::time::interval(LOOK);
         loop {
             tokio::select! {
                 _ = self.signals.terminate.recv() => return,
@@ -157,6 +170,13 @@ impl App {
                 _ = self.signals.hang_up.recv() => {
                     tracing::info!("SIGHUP: the access log is opened anew");
                     self.shared.log.reopen();
+                    self.reload.changed();
+                    self.reload.reload(&self.settings, &self.shared.intake);
+                }
+                _ = looking.tick() => {
+                    if self.reload.changed() {
+                        self.reload.reload(&self.settings, &self.shared.intake);
+                    }
                 }
             }
         }
@@ -175,7 +195,7 @@ impl App {
         if timeout(self.settings.delivery.drain.0, finished).await.is_err() {
             tracing::warn!("sessions or attempts are not finished within drain; they are told to come back");
             self.shared.leaving.cancel();
-            let _ = timeout(std::time::Duration::from_secs(2), self.shared.sessions.wait()).await;
+            let _ = timeout(Duration::from_secs(2), self.shared.sessions.wait()).await;
         }
     }
 }
@@ -201,7 +221,7 @@ fn intake(settings: &Settings, rules: Rules, upstreams: &[(Arc<dyn Upstream>, u3
     });
     let limits = &settings.limits;
     Intake {
-        rules,
+        rules: RwLock::new(Arc::new(rules)),
         lints: lints.collect(),
         hostname: settings.own_name(),
         limits: Limits {

@@ -3,14 +3,14 @@
 //! Pure: the rules run, then the lint of each upstream that the message may take. It knows neither store nor upstream;
 //! what becomes of an accepted message is its [`Sink`]'s.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::{Bytes, BytesMut};
 use jiff::ZonedDateTime;
 
 use crate::{
     header::{self, Hop},
-    mail::{Enhanced, Envelope, Id, Message, Reply, Size, Soon},
+    mail::{Address, Client, Enhanced, Envelope, Id, Message, Options, Reply, Sender, Size, Soon},
     rules::{Draft, Facts, Rules, Trace, Verdict},
     smtp::Transaction,
     upstream::{Finding, LintMode, Severity},
@@ -28,6 +28,8 @@ pub struct Accepted {
     pub envelope: Envelope,
     /// As it is to leave.
     pub message: Message,
+    /// What rules ask of the upstream.
+    pub options: Options,
 }
 
 /// A message that goes nowhere.
@@ -103,8 +105,8 @@ pub struct Limits {
 
 /// The door.
 pub struct Intake {
-    /// The rules.
-    pub rules: Rules,
+    /// The rules; a message that is under way keeps those it began with.
+    pub rules: RwLock<Arc<Rules>>,
     /// The lint of each upstream.
     pub lints: Vec<Lint>,
     /// Our own name, for Received.
@@ -116,6 +118,27 @@ pub struct Intake {
 }
 
 impl Intake {
+    /// The rules as they are now.
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Other rules from here on.
+    pub fn set_rules(&self, rules: Rules) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    }
+
+    /// What the rules `at = "rcpt"` say against a recipient, if anything.
+    pub fn check_recipient(&self, client: &Client, sender: &Sender, recipient: &Address) -> Option<Reply> {
+        let rules = self.rules();
+        if !rules.has_recipient_rules() {
+            return None;
+        }
+        let envelope = Envelope { sender: sender.clone(), recipients: vec![recipient.clone()], smtputf8: false };
+        let facts = Facts { id: Id::nil(), client: client.clone(), size: 0, hostname: self.hostname.clone() };
+        rules.check_recipient(&facts, &mut Draft::new(envelope, &Bytes::new()))
+    }
+
     /// Makes of a transaction what will leave, or says why nothing will.
     pub fn prepare(&self, transaction: Transaction, time: &ZonedDateTime) -> (Story, Result<Accepted, Refusal>) {
         let mut story = Story::default();
@@ -138,8 +161,8 @@ impl Intake {
         check_field_count(&draft)?;
         self.check_hops(&draft)?;
         remove_return_paths(&mut draft);
-        let facts = Facts { id, client, size: raw.len() };
-        let verdict = self.rules.run(&facts, &mut draft);
+        let facts = Facts { id, client, size: raw.len(), hostname: self.hostname.clone() };
+        let verdict = self.rules().run(&facts, &mut draft);
         story.trace = std::mem::take(&mut draft.trace);
         match verdict {
             Verdict::Accept => {}
@@ -151,9 +174,11 @@ impl Intake {
         }
         check_first_line(&draft)?;
         let hop = Hop { client: &facts.client, hostname: &self.hostname, id, time, smtputf8 };
-        let message = Message { head: traced_head(&draft, &hop), rest: draft.rest };
-        self.check_result(&draft.envelope, &message, story)?;
-        Ok(Accepted { id, envelope: draft.envelope, message })
+        let head = traced_head(&draft, &hop);
+        let Draft { envelope, rest, options, .. } = draft;
+        let accepted = Accepted { id, envelope, message: Message { head, rest }, options };
+        self.check_result(&accepted, story)?;
+        Ok(accepted)
     }
 
     /// The first field of each name that the log wants, unfolded but not decoded.
@@ -185,13 +210,15 @@ impl Intake {
         Ok(())
     }
 
-    fn check_result(&self, envelope: &Envelope, message: &Message, story: &mut Story) -> Result<(), Refusal> {
+    fn check_result(&self, accepted: &Accepted, story: &mut Story) -> Result<(), Refusal> {
+        let Accepted { envelope, message, options, .. } = accepted;
         if message.len() as u64 > self.limits.message_size.0.saturating_add(self.limits.header_size.0) {
             let text = format!("The message has {} octets after repairs", message.len());
             return Err(refused(Reply::new(552, Enhanced(5, 3, 4), &text), "message_size"));
         }
         let mut refusals = Vec::new();
-        for lint in self.lints.iter().filter(|lint| lint.mode != LintMode::Off) {
+        let may_take = |lint: &&Lint| options.upstream.as_ref().is_none_or(|name| *name == lint.upstream);
+        for lint in self.lints.iter().filter(may_take).filter(|lint| lint.mode != LintMode::Off) {
             let findings = (lint.inspect)(envelope, message);
             let hard = findings.iter().find(|finding| finding.severity == Severity::Refuse);
             match hard {
@@ -199,7 +226,7 @@ impl Intake {
                 _ => story.warnings.extend(findings.iter().map(|finding| format!("{}: {finding}", lint.upstream))),
             }
         }
-        let every = refusals.len() == self.lints.len();
+        let every = refusals.len() == self.lints.iter().filter(may_take).count();
         match refusals.first() {
             Some(finding) if every => {
                 let text = format!("SES would refuse this message: {finding}");

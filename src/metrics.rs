@@ -14,12 +14,19 @@ struct Outcome {
     outcome: &'static str,
 }
 
+/// The name of a loaded rule.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Rule {
+    rule: String,
+}
+
 /// All counters; none of them is global.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
     messages: Family<Outcome, Counter>,
     attempts: Family<Outcome, Counter>,
+    rule_hits: Family<Rule, Counter>,
     sessions: Counter,
     open: Gauge,
     lost_lines: Counter<u64, AtomicU64>,
@@ -29,6 +36,8 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("headgate");
         let (messages, attempts) = (Family::<Outcome, Counter>::default(), Family::<Outcome, Counter>::default());
+        let rule_hits = Family::<Rule, Counter>::default();
+        registry.register("rule_hits", "Messages that a rule changed or decided", rule_hits.clone());
         let (sessions, open, lost_lines) = (Counter::default(), Gauge::default(), Counter::default());
         registry.register("messages", "Mail transactions by their end", messages.clone());
         registry.register("attempts", "Attempts at an upstream by their outcome", attempts.clone());
@@ -41,7 +50,7 @@ impl Default for Metrics {
         for outcome in ["delivered", "deferred", "failed"] {
             drop(attempts.get_or_create(&Outcome { outcome }));
         }
-        Self { registry, messages, attempts, sessions, open, lost_lines }
+        Self { registry, messages, attempts, rule_hits, sessions, open, lost_lines }
     }
 }
 
@@ -54,6 +63,11 @@ impl Metrics {
     /// An attempt ended: `delivered`, `deferred` or `failed`.
     pub fn attempt(&self, outcome: &'static str) {
         self.attempts.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    /// A rule changed a message or decided about it.
+    pub fn rule_hit(&self, rule: &str) {
+        self.rule_hits.get_or_create(&Rule { rule: rule.to_owned() }).inc();
     }
 
     /// A session began.

@@ -10,8 +10,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::{
     mail::{Address, Client, Envelope, Id, Sender},
-    rules::{Draft, Facts, Trace, Verdict},
-    upstream::{Finding, lint},
+    rules::{Draft, Facts, Trace, Verdict, stale_signatures},
+    upstream::{Finding, Severity, lint},
 };
 
 use super::CommandRow;
@@ -39,6 +39,7 @@ fn command() -> Command {
         )
         .arg(Arg::new("client").long("client").value_name("IP").default_value("127.0.0.1").help("The client's address"))
         .arg(flag("message", "Prints the resulting message instead, octet for octet"))
+        .arg(flag("lint", "Exits with 1 when the message would be refused, by a rule or by SES"))
         .arg(flag("json", "Prints the explanation as JSON"));
     super::settings_flags(explain)
 }
@@ -64,19 +65,25 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
         }
     };
     let mut draft = Draft::new(envelope, &raw);
-    let verdict = loaded.rules.run(&Facts { id: Id::nil(), client, size: raw.len() }, &mut draft);
+    let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: loaded.settings.own_name() };
+    let verdict = loaded.rules.run(&facts, &mut draft);
     let message = draft.message();
     if matches.get_flag("message") {
         super::print(message.to_bytes())?;
         return Ok(0);
     }
-    let findings = lint(&draft.envelope, &message);
+    let explained = Explained {
+        findings: lint(&draft.envelope, &message),
+        stale: stale_signatures(&draft),
+        trace: draft.trace,
+        verdict,
+    };
     if matches.get_flag("json") {
-        super::print(format!("{}\n", json(&draft.trace, &verdict, &findings)))?;
+        super::print(format!("{}\n", json(&explained)))?;
     } else {
-        super::print(text(&draft.trace, &verdict, &findings))?;
+        super::print(text(&explained))?;
     }
-    Ok(0)
+    Ok(u8::from(matches.get_flag("lint") && explained.refused()))
 }
 
 fn read(file: &str) -> io::Result<Vec<u8>> {
@@ -105,7 +112,23 @@ fn envelope(matches: &ArgMatches) -> Result<Envelope, String> {
     Ok(Envelope { sender: Sender(sender), recipients, smtputf8: false })
 }
 
-fn text(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> String {
+/// What there is to say of a message.
+struct Explained {
+    trace: Trace,
+    verdict: Verdict,
+    findings: Vec<Finding>,
+    stale: Vec<String>,
+}
+
+impl Explained {
+    fn refused(&self) -> bool {
+        let by_rule = matches!(self.verdict, Verdict::Reject(_) | Verdict::Defer(_));
+        by_rule || self.findings.iter().any(|finding| finding.severity == Severity::Refuse)
+    }
+}
+
+fn text(explained: &Explained) -> String {
+    let Explained { trace, verdict, findings, stale } = explained;
     let mut text = String::new();
     let mut last = None;
     for change in &trace.changes {
@@ -128,6 +151,9 @@ fn text(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> String {
         text.push_str("no rule changes anything\n");
     } else if trace.count > trace.changes.len() {
         let _ = writeln!(text, "… and {} more changes", trace.count - trace.changes.len());
+    }
+    for signature in stale {
+        let _ = writeln!(text, "{signature}");
     }
     let _ = writeln!(text, "verdict: {verdict}");
     let lint = if findings.is_empty() {
@@ -154,13 +180,18 @@ fn visible(value: &str) -> String {
     shown
 }
 
-fn json(trace: &Trace, verdict: &Verdict, findings: &[Finding]) -> serde_json::Value {
+fn json(explained: &Explained) -> serde_json::Value {
+    let Explained { trace, verdict, findings, stale } = explained;
+    let finding =
+        |one: &Finding| serde_json::json!({ "severity": one.severity.word(), "line": one.line, "reason": one.reason });
     serde_json::json!({
         "changes": trace.changes,
         "count": trace.count,
         "user": trace.user,
         "env": trace.env,
         "verdict": verdict.word(),
-        "lint": findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "refused": explained.refused(),
+        "stale_signatures": stale,
+        "lint": findings.iter().map(finding).collect::<Vec<_>>(),
     })
 }

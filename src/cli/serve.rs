@@ -19,6 +19,7 @@ fn command() -> Command {
 }
 
 fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
+    let request = super::request(matches);
     let loaded = match super::settings(matches) {
         Ok(loaded) => loaded,
         Err(code) => return Ok(code),
@@ -26,7 +27,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
     speak(&loaded.settings.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        match App::build(loaded).await {
+        match App::build(loaded, request).await {
             Ok(app) => {
                 app.run().await;
                 Ok(0)

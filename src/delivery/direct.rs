@@ -81,8 +81,12 @@ impl Direct {
 
     async fn deliver(&self, accepted: Accepted) -> Receipt {
         let until = Instant::now() + self.waiting;
-        let Some(upstream) = self.router.choose() else {
-            return receipt(None, Outcome::refused(busy("No upstream takes mail"), "no upstream").with_alarm());
+        let Some(upstream) = self.router.choose(accepted.options.upstream.as_deref()) else {
+            let cause = match &accepted.options.upstream {
+                Some(name) => format!("a rule asks for upstream {name}, which there is not"),
+                None => "no upstream has a weight".to_owned(),
+            };
+            return receipt(None, Outcome::refused(busy("No upstream takes this mail"), cause).with_alarm());
         };
         let name = upstream.name().to_owned();
         let Ok(Some(room)) = timeout_at(until, self.room(accepted.message.len())).await else {
@@ -119,8 +123,9 @@ impl Direct {
             let started = Instant::now();
             let mut record = Record::new(Event::Attempt, accepted.id);
             record.set_envelope(&accepted.envelope);
-            let Accepted { id, envelope, message } = accepted;
-            let attempt = Attempt { id, feedback, recipients: envelope.recipients, message: message.to_bytes() };
+            let Accepted { id, envelope, message, options } = accepted;
+            let attempt =
+                Attempt { id, feedback, recipients: envelope.recipients, message: message.to_bytes(), options };
             drop(message);
             let outcome = upstream.send(attempt).await;
             drop(room);

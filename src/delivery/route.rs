@@ -9,6 +9,7 @@ use crate::upstream::Upstream;
 
 /// Shares the mail among upstreams by their weights.
 pub struct Router {
+    all: Vec<Arc<dyn Upstream>>,
     turns: Vec<Arc<dyn Upstream>>,
     next: AtomicUsize,
 }
@@ -19,11 +20,15 @@ impl Router {
         let heaviest = upstreams.iter().map(|(_, weight)| *weight).max().unwrap_or(0);
         // Round by round, so that a heavy upstream's turns do not all come together.
         let rounds = (0..heaviest).flat_map(|round| upstreams.iter().filter(move |(_, weight)| *weight > round));
-        Self { turns: rounds.map(|(upstream, _)| Arc::clone(upstream)).collect(), next: AtomicUsize::new(0) }
+        let all = upstreams.iter().map(|(upstream, _)| Arc::clone(upstream)).collect();
+        Self { all, turns: rounds.map(|(upstream, _)| Arc::clone(upstream)).collect(), next: AtomicUsize::new(0) }
     }
 
-    /// The upstream for the next message.
-    pub fn choose(&self) -> Option<Arc<dyn Upstream>> {
+    /// The upstream for the next message: the one that a rule named, else the next in turn.
+    pub fn choose(&self, named: Option<&str>) -> Option<Arc<dyn Upstream>> {
+        if let Some(name) = named {
+            return self.all.iter().find(|upstream| upstream.name() == name).cloned();
+        }
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         self.turns.get(turn.checked_rem(self.turns.len())?).cloned()
     }
@@ -58,7 +63,7 @@ mod tests {
         let upstreams: Vec<(Arc<dyn Upstream>, u32)> =
             weights.iter().map(|(name, weight)| (Arc::new(Named(name)) as Arc<dyn Upstream>, *weight)).collect();
         let router = Router::new(&upstreams);
-        (0..count).filter_map(|_| router.choose()).map(|upstream| upstream.name().to_owned()).collect()
+        (0..count).filter_map(|_| router.choose(None)).map(|upstream| upstream.name().to_owned()).collect()
     }
 
     #[test]

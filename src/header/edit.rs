@@ -42,7 +42,11 @@ impl Header {
 
     /// The positions of the fields of that name, compared without case.
     pub fn find<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
-        self.positions().filter(move |at| self.name(*at).is_some_and(|known| known.eq_ignore_ascii_case(name)))
+        let named = move |field: &Field| {
+            let octets = self.source(field).get(field.span.start..field.span.name_end).unwrap_or_default();
+            !octets.is_empty() && octets.eq_ignore_ascii_case(name.as_bytes())
+        };
+        self.fields.iter().enumerate().filter(move |(_, field)| named(field)).map(|(at, _)| at)
     }
 
     /// The name at a position; `None` for a removed field and for a line that is no field.
@@ -78,6 +82,17 @@ impl Header {
         word::decode(self.raw(at))
     }
 
+    /// Whether the value decodes to that text; decided without decoding where nothing is encoded or folded.
+    pub fn decodes_to(&self, at: usize, text: &str) -> bool {
+        let raw = self.raw(at);
+        if raw.trim_ascii() == text.as_bytes() {
+            return !text.contains("=?") || self.decoded(at) == text;
+        }
+        let encoded = || memchr::memchr_iter(b'?', raw).any(|end| end > 0 && raw.get(end - 1) == Some(&b'='));
+        let changes = memchr::memchr(b'\n', raw).is_some() || encoded() || !raw.is_ascii();
+        changes && self.decoded(at) == text
+    }
+
     /// Gives the field another name; its value keeps every octet.
     pub fn rename(&mut self, at: usize, name: &FieldName) {
         let Some(field) = self.fields.get(at).filter(|field| field.span.name_end > field.span.start) else { return };
@@ -98,6 +113,13 @@ impl Header {
     pub fn set(&mut self, at: usize, value: &str) {
         if let Some(name) = self.name(at).map(str::to_owned) {
             self.write(at, written(&name, value));
+        }
+    }
+
+    /// Puts other octets in the place of a field: one field with its final line end, else nothing changes.
+    pub fn put(&mut self, at: usize, octets: Vec<u8>) {
+        if let [span] = parse::fields(&octets, |span| span).as_slice() {
+            self.write(at, Field { span: *span, written: Some(octets.into()) });
         }
     }
 

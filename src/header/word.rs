@@ -2,8 +2,10 @@
 
 use mail_parser::{HeaderValue, parsers::MessageStream};
 
-/// Characters of one encoded-word at most (RFC 2047 section 2).
-const WORD: usize = 75;
+use super::encode::{encode, encode_run, pieces};
+
+/// Octets of a word that can still be folded to lines of 998 (RFC 5322 section 2.1.1).
+const FOLDABLE: usize = 900;
 
 /// The text of an unfolded or folded value, its encoded-words decoded; octets that are no UTF-8 become U+FFFD.
 pub fn decode(value: &[u8]) -> String {
@@ -24,49 +26,16 @@ pub fn decode(value: &[u8]) -> String {
 
 /// A text for an unstructured field: as it is when it is printable ASCII, else with the words that need it encoded.
 ///
-/// Each encoded-word has at most 75 characters and is valid alone (RFC 2047 sections 2 and 5).
+/// Each encoded-word has at most 75 characters and is valid alone (RFC 2047 sections 2 and 5). A text that holds what
+/// could be taken for an encoded-word is encoded as a whole.
 pub fn encode_unstructured(text: &str) -> String {
-    if is_plain(text) { text.to_owned() } else { encoded_words(text).join(" ") }
+    let is_foreign = |word: &str| !word.is_ascii() || word.len() > FOLDABLE;
+    if text.contains("=?") { encode_run(text).join(" ") } else { encode(&pieces(text, is_foreign)) }
 }
 
 /// A text without line ends, NUL and other controls, so that nothing in it can end or begin a field.
 pub fn printable(text: &str) -> String {
     text.chars().map(|one| if one.is_control() && one != '\t' { ' ' } else { one }).collect()
-}
-
-/// Whether a text can stand in a header without encoding: ASCII, nothing that looks like an encoded-word, and no word
-/// so long that it could not be folded.
-fn is_plain(text: &str) -> bool {
-    text.is_ascii() && !text.contains("=?") && text.split([' ', '\t']).all(|word| word.len() <= 900)
-}
-
-fn encoded_words(text: &str) -> Vec<String> {
-    const FRAME: usize = "=?UTF-8?Q??=".len();
-    let mut words = Vec::new();
-    let mut inside = String::new();
-    for one in text.chars() {
-        let mut buffer = [0; 4];
-        let piece: String = one.encode_utf8(&mut buffer).bytes().map(q_octet).collect();
-        if inside.len() + piece.len() + FRAME > WORD {
-            words.push(format!("=?UTF-8?Q?{inside}?="));
-            inside.clear();
-        }
-        inside.push_str(&piece);
-    }
-    if !inside.is_empty() {
-        words.push(format!("=?UTF-8?Q?{inside}?="));
-    }
-    words
-}
-
-/// RFC 2047 section 5 (3): these characters alone may stand in a word anywhere, even in a phrase.
-fn q_octet(octet: u8) -> String {
-    match octet {
-        b' ' => "_".to_owned(),
-        b'!' | b'*' | b'+' | b'-' | b'/' => char::from(octet).to_string(),
-        _ if octet.is_ascii_alphanumeric() => char::from(octet).to_string(),
-        _ => format!("={octet:02X}"),
-    }
 }
 
 #[cfg(test)]
@@ -91,7 +60,7 @@ mod tests {
         ] {
             let encoded = encode_unstructured(text);
             assert!(
-                encoded.split(' ').all(|word| word.len() <= WORD && word.starts_with("=?") && word.ends_with("?=")),
+                encoded.split(' ').all(|word| word.len() <= 75 && word.starts_with("=?") && word.ends_with("?=")),
                 "{encoded}"
             );
             assert_eq!(decode(encoded.as_bytes()), text);

@@ -13,11 +13,15 @@ pub struct Client {
     pub helo: String,
     /// Whether it greeted with EHLO, which makes the session ESMTP (RFC 3848).
     pub extended: bool,
+    /// The authenticated name; never the SASL authorization identity.
+    pub login: Option<String>,
+    /// The version of TLS that the session is under, such as `TLSv1.3`.
+    pub tls: Option<String>,
 }
 
 impl Client {
     /// A client that has not said anything yet.
     pub fn new(address: IpAddr, listener: &str) -> Self {
-        Self { address, listener: listener.to_owned(), helo: String::new(), extended: false }
+        Self { address, listener: listener.to_owned(), helo: String::new(), extended: false, login: None, tls: None }
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::{
     header::{self, Header},
-    mail::{Envelope, Message},
+    mail::{Envelope, Message, Options},
 };
 
 use super::trace::Trace;
@@ -18,6 +18,8 @@ pub struct Draft {
     pub header: Header,
     /// The empty line and the body.
     pub rest: Bytes,
+    /// What is asked of the upstream.
+    pub options: Options,
     /// What was done.
     pub trace: Trace,
 }
@@ -30,7 +32,8 @@ impl Draft {
 
     /// A draft of a message that was cut into header and body already.
     pub fn of(envelope: Envelope, message: Message) -> Self {
-        Self { envelope, header: Header::parse(&message.head), rest: message.rest, trace: Trace::default() }
+        let header = Header::parse(&message.head);
+        Self { envelope, header, rest: message.rest, options: Options::default(), trace: Trace::default() }
     }
 
     /// The message as it is now.

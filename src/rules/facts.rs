@@ -11,4 +11,6 @@ pub struct Facts {
     pub client: Client,
     /// Octets received.
     pub size: usize,
+    /// Our own name.
+    pub hostname: String,
 }

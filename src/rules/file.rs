@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::tree::{self, Entry, Fault, Node, Place, Value};
 
 use super::{
-    action::{self, Action},
+    action::{self, Action, Selecting},
     builtin::BUILTINS,
     list::Lists,
     matcher::{self, Matcher},
+    pattern::{Case, Pattern},
     selector::Selector,
     template::{Template, Templates},
     test::{self, Test},
@@ -40,6 +41,7 @@ pub struct Rules {
 
 #[derive(Debug)]
 pub(super) struct File {
+    pub(super) name: String,
     pub(super) rules: Vec<Rule>,
     pub(super) tests: Vec<Test>,
 }
@@ -49,6 +51,9 @@ pub(super) struct Rule {
     pub(super) name: Arc<str>,
     pub(super) when: Vec<Box<dyn Matcher>>,
     pub(super) selector: Option<Selector>,
+    pub(super) recipients: Option<Pattern>,
+    /// It runs at RCPT, not on the message.
+    pub(super) rcpt: bool,
     pub(super) actions: Vec<Box<dyn Action>>,
 }
 
@@ -58,23 +63,29 @@ impl Rules {
     /// # Errors
     /// All faults of all files, each with its place and the right form.
     pub fn compile(sources: &[SourceText], vars: &BTreeMap<String, String>) -> Result<Self, Vec<Fault>> {
-        let mut compiler = Compiler { lists: Lists::default(), templates: Templates::new(vars), faults: Vec::new() };
+        let mut compiler =
+            Compiler { lists: Lists::default(), templates: Templates::new(vars), faults: Vec::new(), rcpt: false };
         let mut trees = Vec::new();
         for source in sources {
             match tree::parse(&source.name, &source.text) {
-                Ok(root) => trees.push(root),
+                Ok(root) => trees.push((source.name.as_str(), root)),
                 Err(faults) => compiler.faults.extend(faults),
             }
         }
-        let lists: Vec<&Node> = trees.iter().filter_map(|root| root.child("list")).collect();
+        let lists: Vec<&Node> = trees.iter().filter_map(|(_, root)| root.child("list")).collect();
         lists.iter().for_each(|list| compiler.lists.define(list, &mut compiler.faults));
         lists.iter().for_each(|list| compiler.lists.extend(list, &mut compiler.faults));
-        let files: Vec<File> = trees.iter().map(|root| file(root, &mut compiler)).collect();
+        let files: Vec<File> = trees.iter().map(|(name, root)| file(name, root, &mut compiler)).collect();
         if compiler.faults.is_empty() {
             Ok(Self { files, templates: compiler.templates })
         } else {
             Err(compiler.faults)
         }
+    }
+
+    /// File and name of each rule, in the order in which they run.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().flat_map(|file| file.rules.iter().map(|rule| (file.name.as_str(), &*rule.name)))
     }
 
     /// How many rules there are.
@@ -93,6 +104,8 @@ pub(super) struct Compiler {
     pub(super) lists: Lists,
     pub(super) templates: Templates,
     pub(super) faults: Vec<Fault>,
+    /// The rule at hand runs at RCPT.
+    pub(super) rcpt: bool,
 }
 
 impl Compiler {
@@ -137,8 +150,8 @@ impl Compiler {
     }
 }
 
-fn file(root: &Node, compiler: &mut Compiler) -> File {
-    let mut file = File { rules: Vec::new(), tests: Vec::new() };
+fn file(name: &str, root: &Node, compiler: &mut Compiler) -> File {
+    let mut file = File { name: name.to_owned(), rules: Vec::new(), tests: Vec::new() };
     for entry in root.as_table().unwrap_or_default() {
         match entry.key.as_str() {
             "list" if entry.node.as_table().is_some() => {}
@@ -165,23 +178,58 @@ fn tables(entry: &Entry, compiler: &mut Compiler) -> Vec<Node> {
 
 fn rule(node: &Node, compiler: &mut Compiler) -> Option<Rule> {
     let before = compiler.faults.len();
-    let (mut name, mut when, mut selector, mut actions) = (None, Vec::new(), None, None);
-    let selecting = node.child("header").is_some();
+    compiler.rcpt = is_rcpt(node, compiler);
+    let selecting = selecting(node, compiler);
+    let mut rule = Rule {
+        name: "".into(),
+        when: Vec::new(),
+        selector: None,
+        recipients: None,
+        rcpt: compiler.rcpt,
+        actions: Vec::new(),
+    };
     for entry in node.as_table()? {
         match entry.key.as_str() {
-            "name" => name = compiler.text(&entry.node),
-            "when" => when = matcher::compile_all(&entry.node, compiler),
-            "header" => selector = Selector::compile(&entry.node, compiler),
-            "do" => actions = Some(action::compile_all(&entry.node, selecting, compiler)),
-            _ => compiler.unknown(entry, "name, when, header and do"),
+            "name" => rule.name = compiler.text(&entry.node).unwrap_or_default().into(),
+            "at" => {}
+            "when" => rule.when = matcher::compile_all(&entry.node, compiler),
+            "header" => rule.selector = Selector::compile(&entry.node, compiler),
+            "recipient" => rule.recipients = Pattern::compile(&entry.node, Case::Ignored, compiler),
+            "do" => rule.actions = action::compile_all(&entry.node, selecting, compiler),
+            _ => compiler.unknown(entry, "name, at, when, header, recipient and do"),
         }
     }
-    if name.is_some_and(str::is_empty) || node.child("name").is_none() {
+    if node.child("name").is_none_or(|name| name.as_text() == Some("")) {
         compiler.fault(node, "a rule needs a name");
     }
-    if actions.as_ref().is_none_or(Vec::is_empty) && compiler.faults.len() == before {
+    if rule.actions.is_empty() && compiler.faults.len() == before {
         compiler.fault(node, "a rule needs do = [{ … }]");
     }
-    let sound = compiler.faults.len() == before;
-    sound.then(|| Rule { name: name.unwrap_or_default().into(), when, selector, actions: actions.unwrap_or_default() })
+    (compiler.faults.len() == before).then_some(rule)
+}
+
+fn is_rcpt(node: &Node, compiler: &mut Compiler) -> bool {
+    let Some(at) = node.child("at") else { return false };
+    match at.as_text() {
+        Some("rcpt") => true,
+        Some("data") => false,
+        _ => {
+            compiler.fault(at, "at is \"data\", for the whole message, or \"rcpt\", for one recipient");
+            false
+        }
+    }
+}
+
+fn selecting(node: &Node, compiler: &mut Compiler) -> Selecting {
+    let selectors = (node.child("header"), node.child("recipient"));
+    if let (Some(selector), _) | (_, Some(selector)) = selectors
+        && (compiler.rcpt || selectors.0.is_some() && selectors.1.is_some())
+    {
+        compiler.fault(selector, "a rule selects fields or recipients, not both, and at RCPT nothing");
+    }
+    match selectors {
+        (Some(_), _) => Selecting::Fields,
+        (None, Some(_)) => Selecting::Recipients,
+        (None, None) => Selecting::Nothing,
+    }
 }

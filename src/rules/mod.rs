@@ -14,11 +14,12 @@ mod pattern;
 mod repair;
 mod run;
 mod selector;
+mod signature;
 mod template;
 mod test;
 mod trace;
 
-pub use action::{ACTIONS, ActionRow};
+pub use action::{ACTIONS, ActionRow, Group};
 pub use builtin::BUILTINS;
 pub use draft::Draft;
 pub use facts::Facts;
@@ -26,6 +27,7 @@ pub use file::{Rules, SourceText};
 pub use matcher::{MATCHERS, MatcherRow};
 pub use repair::{REPAIRS, RepairRow};
 pub use run::Verdict;
+pub use signature::stale_signatures;
 pub use test::{Failure, Inspection, run_tests};
 pub use trace::{Change, Trace};
 

@@ -12,6 +12,10 @@ use super::file::Compiler;
 /// Lists that name lists, at most this deep.
 const DEPTH: usize = 8;
 
+/// Texts that are compared one by one, and octets that are folded in place.
+const FEW: usize = 4;
+const SHORT: usize = 64;
+
 /// Whether upper and lower case differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
@@ -44,17 +48,34 @@ impl Pattern {
         if self.everything {
             return true;
         }
-        let lower;
-        let folded = match self.case {
-            Case::Ignored => {
-                lower = text.to_ascii_lowercase();
-                lower.as_str()
+        match (self.case, self.exact.len()) {
+            (Case::Exact, _) => self.matches_folded(text, text),
+            (Case::Ignored, 0..=FEW) if self.prefixes.is_empty() => {
+                self.exact.iter().any(|one| one.eq_ignore_ascii_case(text)) || self.matches_regex(text)
             }
-            Case::Exact => text,
-        };
-        self.exact.contains(folded)
-            || self.prefixes.iter().any(|prefix| folded.starts_with(prefix.as_str()))
-            || self.regexes.iter().any(|regex| regex.is_match(text))
+            (Case::Ignored, _) => {
+                // Field names are short; most are folded without asking for memory.
+                let mut buffer = [0; SHORT];
+                match buffer.get_mut(..text.len()) {
+                    Some(folded) => {
+                        folded.copy_from_slice(text.as_bytes());
+                        folded.make_ascii_lowercase();
+                        self.matches_folded(std::str::from_utf8(folded).unwrap_or(text), text)
+                    }
+                    None => self.matches_folded(&text.to_ascii_lowercase(), text),
+                }
+            }
+        }
+    }
+
+    fn matches_folded(&self, folded: &str, text: &str) -> bool {
+        self.prefixes.iter().any(|prefix| folded.starts_with(prefix.as_str()))
+            || self.exact.contains(folded)
+            || self.matches_regex(text)
+    }
+
+    fn matches_regex(&self, text: &str) -> bool {
+        self.regexes.iter().any(|regex| regex.is_match(text))
     }
 
     fn take(&mut self, node: &Node, compiler: &mut Compiler, depth: usize) -> bool {

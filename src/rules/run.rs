@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::mail::{Enhanced, Reply};
+use crate::mail::{Address, Enhanced, Reply};
 
 use super::{
     action::Flow,
@@ -53,7 +53,7 @@ impl Rules {
     /// A template that fails defers the message: nothing is sent that a rule meant to change and could not.
     pub fn run(&self, facts: &Facts, draft: &mut Draft) -> Verdict {
         for file in &self.files {
-            for rule in &file.rules {
+            for rule in file.rules.iter().filter(|rule| !rule.rcpt) {
                 match self.run_rule(rule, facts, draft) {
                     Ok(Flow::Next) => {}
                     Ok(Flow::NextFile) => break,
@@ -64,34 +64,70 @@ impl Rules {
                     }
                     Err(error) => {
                         draft.trace.record(&rule.name, "(verdict)", (None, Some(error.to_string().as_bytes())));
-                        let text = format!("Rule \"{}\" failed: its template gives no text", rule.name);
-                        return Verdict::Defer(Reply::new(451, Enhanced(4, 3, 5), &text));
+                        return Verdict::Defer(failed(rule));
                     }
                 }
             }
         }
-        Verdict::Accept
+        if draft.envelope.recipients.is_empty() { Verdict::Discard } else { Verdict::Accept }
+    }
+
+    /// Runs the rules `at = "rcpt"` for one recipient, who is the only one of the draft's envelope.
+    pub fn check_recipient(&self, facts: &Facts, draft: &mut Draft) -> Option<Reply> {
+        let mut rules = self.files.iter().flat_map(|file| &file.rules).filter(|rule| rule.rcpt);
+        rules.find_map(|rule| match self.run_rule(rule, facts, draft) {
+            Ok(Flow::End(Verdict::Reject(reply) | Verdict::Defer(reply))) => Some(reply),
+            Ok(_) => None,
+            Err(_) => Some(failed(rule)),
+        })
+    }
+
+    /// Whether any rule runs at RCPT.
+    pub fn has_recipient_rules(&self) -> bool {
+        self.files.iter().flat_map(|file| &file.rules).any(|rule| rule.rcpt)
     }
 
     fn run_rule(&self, rule: &Rule, facts: &Facts, draft: &mut Draft) -> Result<Flow, TemplateError> {
         if !rule.when.iter().all(|matcher| matcher.matches(facts, draft)) {
             return Ok(Flow::Next);
         }
-        let positions: Vec<Option<usize>> = match &rule.selector {
-            Some(selector) => selector.select(&draft.header).into_iter().map(Some).collect(),
-            None => vec![None],
-        };
-        for field in positions {
-            let mut scene = Scene { facts, draft, rule: &rule.name, field, templates: &self.templates };
+        let recorded = draft.trace.count;
+        let mut flow = Flow::Next;
+        for (field, recipient) in selected(rule, draft) {
+            let mut scene = Scene { facts, draft, rule: &rule.name, field, recipient, templates: &self.templates };
             for action in &rule.actions {
-                match action.apply(&mut scene)? {
-                    Flow::Next => {}
-                    flow => return Ok(flow),
+                flow = action.apply(&mut scene)?;
+                if !matches!(flow, Flow::Next) {
+                    break;
                 }
             }
+            if !matches!(flow, Flow::Next) {
+                break;
+            }
         }
-        Ok(Flow::Next)
+        if draft.trace.count > recorded || matches!(flow, Flow::End(_)) {
+            draft.trace.hits.push(Arc::clone(&rule.name));
+        }
+        Ok(flow)
     }
+}
+
+/// What the rule's actions run for: fields by position, recipients, or once for the message. It is fixed here, before
+/// the first action changes anything.
+fn selected(rule: &Rule, draft: &Draft) -> Vec<(Option<usize>, Option<Address>)> {
+    match (&rule.selector, &rule.recipients) {
+        (Some(selector), _) => selector.select(&draft.header).into_iter().map(|at| (Some(at), None)).collect(),
+        (None, Some(pattern)) => {
+            let recipients = draft.envelope.recipients.iter().filter(|one| pattern.matches(&one.to_string()));
+            recipients.map(|one| (None, Some(one.clone()))).collect()
+        }
+        (None, None) => vec![(None, None)],
+    }
+}
+
+fn failed(rule: &Rule) -> Reply {
+    let text = format!("Rule \"{}\" failed: its template gives no text", rule.name);
+    Reply::new(451, Enhanced(4, 3, 5), &text)
 }
 
 /// What an action works on.
@@ -101,6 +137,8 @@ pub(super) struct Scene<'a> {
     pub(super) rule: &'a Arc<str>,
     /// The field that the rule's selector selected.
     pub(super) field: Option<usize>,
+    /// The recipient that the rule's selector selected.
+    pub(super) recipient: Option<Address>,
     templates: &'a Templates,
 }
 
@@ -112,7 +150,17 @@ impl Scene<'_> {
         let header = &self.draft.header;
         let selected = self.field.and_then(|at| Some((header.name(at)?, header.decoded(at))));
         let selected = selected.as_ref().map(|(name, value)| (*name, value.as_str()));
-        self.templates.render(template, Sight { facts: self.facts, draft: self.draft, selected })
+        self.templates.render(
+            template,
+            Sight { facts: self.facts, draft: self.draft, selected, recipient: self.recipient.as_ref() },
+        )
+    }
+
+    /// Records a change of something that is no field.
+    pub(super) fn record(&mut self, what: &str, before: Option<&str>, after: Option<&str>) {
+        if before != after {
+            self.draft.trace.record(self.rule, what, (before.map(str::as_bytes), after.map(str::as_bytes)));
+        }
     }
 
     /// Edits one field and records what it was and is.

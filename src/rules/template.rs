@@ -1,6 +1,9 @@
 //! Templates (MiniJinja), compiled at load, run with a fuel limit.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use minijinja::{
@@ -10,11 +13,11 @@ use minijinja::{
 
 use crate::{
     header::{self, Header},
-    mail::{Client, Envelope, Id},
+    mail::{Address, Client, Envelope, Id},
     mime::mailboxes,
 };
 
-use super::{draft::Draft, facts::Facts, trace::Trace};
+use super::{draft::Draft, facts::Facts};
 
 /// Instructions one rendering may take.
 const FUEL: u64 = 50_000;
@@ -24,8 +27,8 @@ const FUEL: u64 = 50_000;
 pub(super) enum Template {
     /// Nothing to fill in.
     Literal(String),
-    /// The name of a compiled template, and whether it looks into the header.
-    Compiled { name: String, header: bool },
+    /// The name of a compiled template, the values it asks for, and whether it looks into the header.
+    Compiled { name: String, asks: BTreeSet<String>, header: bool },
 }
 
 /// All templates of all files.
@@ -44,6 +47,8 @@ pub(super) struct Sight<'a> {
     pub draft: &'a Draft,
     /// Name and decoded value of the field that a header selector selected.
     pub selected: Option<(&'a str, &'a str)>,
+    /// The recipient that a recipient selector selected.
+    pub recipient: Option<&'a Address>,
 }
 
 impl Templates {
@@ -68,9 +73,10 @@ impl Templates {
         }
         let name = format!("template {}", self.0.templates().count() + 1);
         self.0.add_template_owned(name.clone(), text.to_owned()).map_err(|error| described(&error))?;
-        let named = self.0.get_template(&name).is_ok_and(|one| one.undeclared_variables(false).contains("header"));
-        let header = named || text.contains("address") || text.contains("domain");
-        let template = Template::Compiled { name, header };
+        let asks = self.0.get_template(&name).map(|one| one.undeclared_variables(false).into_iter().collect());
+        let asks: BTreeSet<String> = asks.unwrap_or_default();
+        let header = asks.contains("header") || text.contains("address") || text.contains("domain");
+        let template = Template::Compiled { name, asks, header };
         match self.rehearse(&template) {
             Err(TemplateError(error)) if is_unknown_word(error.kind()) => Err(described(&error)),
             _ => Ok(template),
@@ -80,17 +86,21 @@ impl Templates {
     /// Fills a template in for no message: MiniJinja looks up the names of filters, tests and functions only then.
     fn rehearse(&self, template: &Template) -> Result<String, TemplateError> {
         let client = Client::new(std::net::Ipv4Addr::UNSPECIFIED.into(), "");
-        let facts = Facts { id: Id::nil(), client, size: 0 };
+        let facts = Facts { id: Id::nil(), client, size: 0, hostname: String::new() };
         let draft = Draft::new(Envelope::default(), &Bytes::new());
-        self.render(template, Sight { facts: &facts, draft: &draft, selected: Some(("", "")) })
+        self.render(template, Sight { facts: &facts, draft: &draft, selected: Some(("", "")), recipient: None })
     }
 
     /// Fills a template in.
     pub(super) fn render(&self, template: &Template, sight: Sight<'_>) -> Result<String, TemplateError> {
         match template {
             Template::Literal(text) => Ok(text.clone()),
-            Template::Compiled { name, header } => {
-                let mut values = values(sight.facts, sight.draft);
+            Template::Compiled { name, asks, header } => {
+                let mut values: BTreeMap<&str, Value> = VALUES
+                    .iter()
+                    .filter(|(name, _)| asks.contains(*name))
+                    .map(|(name, look)| (*name, look(sight)))
+                    .collect();
                 if *header {
                     values.insert("header", Value::from_object(View(sight.draft.header.clone())));
                 }
@@ -117,21 +127,32 @@ fn described(error: &minijinja::Error) -> String {
     }
 }
 
-fn values(facts: &Facts, draft: &Draft) -> BTreeMap<&'static str, Value> {
-    let Trace { user, env, .. } = &draft.trace;
-    let recipients: Vec<String> = draft.envelope.recipients.iter().map(ToString::to_string).collect();
-    BTreeMap::from([
-        ("id", Value::from(facts.id.to_string())),
-        ("client", Value::from(facts.client.address.to_string())),
-        ("listener", Value::from(facts.client.listener.as_str())),
-        ("helo", Value::from(facts.client.helo.as_str())),
-        ("size", Value::from(facts.size)),
-        ("sender", Value::from(draft.envelope.sender.to_string())),
-        ("recipients", Value::from(recipients)),
-        ("user", Value::from(user.clone().unwrap_or_default())),
-        ("env", map(env)),
-    ])
-}
+type Look = fn(Sight<'_>) -> Value;
+
+/// What a template may ask for, besides `header`, and `name` and `value` of a selected field.
+const VALUES: &[(&str, Look)] = &[
+    ("id", |sight| Value::from(sight.facts.id.to_string())),
+    ("client", |sight| Value::from(sight.facts.client.address.to_string())),
+    ("listener", |sight| Value::from(sight.facts.client.listener.as_str())),
+    ("helo", |sight| Value::from(sight.facts.client.helo.as_str())),
+    ("login", |sight| Value::from(sight.facts.client.login.clone().unwrap_or_default())),
+    ("hostname", |sight| Value::from(sight.facts.hostname.as_str())),
+    ("size", |sight| Value::from(sight.facts.size)),
+    ("sender", |sight| Value::from(sight.draft.envelope.sender.to_string())),
+    ("recipient", |sight| {
+        let recipient = sight.recipient.or(sight.draft.envelope.recipients.first());
+        Value::from(recipient.map(ToString::to_string).unwrap_or_default())
+    }),
+    ("recipients", |sight| {
+        Value::from(sight.draft.envelope.recipients.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }),
+    ("from", |sight| {
+        let header = &sight.draft.header;
+        Value::from(header.find("From").next().map(|at| header.decoded(at)).unwrap_or_default())
+    }),
+    ("user", |sight| Value::from(sight.draft.trace.user.clone().unwrap_or_default())),
+    ("env", |sight| map(&sight.draft.trace.env)),
+];
 
 fn map(texts: &BTreeMap<String, String>) -> Value {
     Value::from_pairs(texts.iter().map(|(name, text)| (name.clone(), Value::from(text.clone()))))
@@ -147,7 +168,7 @@ fn first_address(state: &State<'_, '_>, text: &str) -> String {
     let view = state.lookup("header").and_then(|value| value.downcast_object::<View>());
     let fields = view.iter().flat_map(|view| {
         let header = &view.0;
-        header.positions().filter(|at| header.decoded(*at) == text).map(|at| first(header.raw(at)))
+        header.positions().filter(|at| header.decodes_to(*at, text)).map(|at| first(header.raw(at)))
     });
     let mut found: Vec<String> = fields.collect();
     found.dedup();

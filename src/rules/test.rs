@@ -110,7 +110,8 @@ fn run(test: &Test, rules: &Rules, inspection: Inspection<'_>) -> Result<Vec<Str
     client.helo = spec.helo.clone().unwrap_or_default();
     let raw = Bytes::from(spec.mail.clone());
     let mut draft = Draft::new(envelope, &raw);
-    let verdict = rules.run(&Facts { id: Id::nil(), client, size: raw.len() }, &mut draft);
+    let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: "relay.example.com".to_owned() };
+    let verdict = rules.run(&facts, &mut draft);
     let findings = if spec.expect.lint.is_some() { inspection(&draft) } else { Vec::new() };
     let mut failures = header_failures(&spec.expect, &draft);
     failures.extend(verdict_failures(&spec.expect, &verdict));

@@ -26,6 +26,8 @@ pub struct Trace {
     pub changes: Vec<Change>,
     /// How many there were.
     pub count: usize,
+    /// The rules that changed something or decided, in their order.
+    pub hits: Vec<Arc<str>>,
     /// The user that a rule named.
     pub user: Option<String>,
     /// Variables for the log.

@@ -171,6 +171,16 @@ impl Connection {
                 self.reading_data = true;
                 self.deadline = Instant::now() + self.house.limits.data_time.0;
             }
+            Next::Recipient(address) => {
+                let client = self.session.client();
+                let refusal = self
+                    .session
+                    .sender()
+                    .and_then(|sender| self.house.shared.intake.check_recipient(client, sender, &address));
+                if let Some(reply) = self.session.recipient(*address, refusal).reply {
+                    reply.write(&mut self.out);
+                }
+            }
             Next::Submit(transaction) => {
                 self.flush().await?;
                 let reply = self.submit(*transaction).await;
@@ -204,6 +214,9 @@ impl Connection {
             intake.prepare(transaction, &time)
         };
         let (story, prepared) = if size >= HEAVY { tokio::task::block_in_place(prepare) } else { prepare() };
+        for rule in &story.trace.hits {
+            self.house.shared.metrics.rule_hit(rule);
+        }
         for warning in &story.warnings {
             tracing::warn!(%id, "{warning}");
         }

@@ -59,6 +59,8 @@ pub enum Next {
     Command,
     /// The data of a message.
     Data,
+    /// Nothing: ask the rules about this recipient of that sender, and call [`Session::recipient`] with what they say.
+    Recipient(Box<Address>),
     /// Nothing: hand the transaction in and answer with what became of it, then read a command.
     Submit(Box<Transaction>),
     /// Nothing more.
@@ -108,6 +110,26 @@ impl Session {
     /// Answers a line that was no command: too long, or ended by a lone LF.
     pub fn fault(&mut self, reply: Reply) -> Step {
         self.count(Step::reply(reply))
+    }
+
+    /// The sender of the open transaction.
+    pub fn sender(&self) -> Option<&Sender> {
+        self.open.as_ref().map(|open| &open.envelope.sender)
+    }
+
+    /// Answers a RCPT that was asked about: with the refusal, if there is one.
+    pub fn recipient(&mut self, address: Address, refusal: Option<Reply>) -> Step {
+        let Some(open) = &mut self.open else { return self.close(421, Enhanced(4, 3, 0), "Out of step") };
+        match refusal {
+            Some(reply) => {
+                open.refusal = Some(reply.clone());
+                Step::reply(reply)
+            }
+            None => {
+                open.envelope.recipients.push(address);
+                Step::reply(Reply::new(250, Enhanced(2, 1, 5), "Ok"))
+            }
+        }
     }
 
     /// Answers the end of the data.
@@ -223,10 +245,7 @@ impl Session {
                 Enhanced(4, 5, 3),
                 &format!("At most {limit} recipients a message; send the rest in another"),
             ),
-            Ok(address) => {
-                open.envelope.recipients.push(address);
-                Reply::new(250, Enhanced(2, 1, 5), "Ok")
-            }
+            Ok(address) => return Step { reply: None, event: None, next: Next::Recipient(Box::new(address)) },
         };
         if !reply.is_positive() {
             open.refusal = Some(reply.clone());

@@ -7,7 +7,16 @@ fn session() -> Session {
 }
 
 fn codes(session: &mut Session, lines: &[&str]) -> Vec<u16> {
-    lines.iter().map(|line| session.line(line.as_bytes()).reply.unwrap().code()).collect()
+    lines.iter().map(|line| said(session, line).code()).collect()
+}
+
+/// The reply to a line; no rule says anything against a recipient.
+fn said(session: &mut Session, line: &str) -> Reply {
+    let mut step = session.line(line.as_bytes());
+    if let Next::Recipient(address) = step.next {
+        step = session.recipient(*address, None);
+    }
+    step.reply.unwrap()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 
-use crate::mail::{Address, Envelope, Id, Message, Outcome, Period, Soon};
+use crate::mail::{Address, Envelope, Id, Message, Options, Outcome, Period, Soon};
 
 pub use ses::{Finding, Severity, lint};
 
@@ -25,6 +25,8 @@ pub struct Attempt {
     pub recipients: Vec<Address>,
     /// The message as it is to arrive.
     pub message: Bytes,
+    /// What rules ask for.
+    pub options: Options,
 }
 
 /// A way out.

@@ -19,9 +19,10 @@ use crate::{
 const MAIL: &[u8] = b"From: a@example.com\r\nSubject: hello\r\n\r\nhi\r\n";
 
 #[test]
-fn nul_octets_arrive_as_they_are() {
+fn without_its_repair_nul_arrives_as_it_is() {
     let fake = FakeSes::start(Profile::Today);
-    let gateway = Gateway::with_ses(&fake.endpoint());
+    let unmended = ["rules.files=builtin:ses-minimal".to_owned()];
+    let gateway = Gateway::start_with(&format!("{BASE}{}", ses(&fake.endpoint())), &unmended);
     let mail = b"From: a@example.com\r\nSubject: a\0b\r\n\r\n\0\r\nhi\0\0\r\n\0";
     let reply = Smtp::ready(gateway.port()).submit("a@example.com", &["b@example.net"], mail);
     assert_eq!(reply.code, 250, "{reply:?}");
@@ -31,7 +32,8 @@ fn nul_octets_arrive_as_they_are() {
 #[test]
 fn a_message_that_ses_would_not_take_is_refused_with_the_cause() {
     let fake = FakeSes::start(Profile::Today);
-    let gateway = Gateway::with_ses(&fake.endpoint());
+    let unmended = ["rules.files=builtin:ses-minimal".to_owned()];
+    let gateway = Gateway::start_with(&format!("{BASE}{}", ses(&fake.endpoint())), &unmended);
     let mut client = Smtp::ready(gateway.port());
     let cases: [(&[u8], &str); 7] = [
         (b"", "Missing required header 'From'."),

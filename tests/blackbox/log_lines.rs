@@ -80,7 +80,7 @@ impl Fixture {
         fs::write(&rules, &self.rules).unwrap();
         let set = [
             format!("access_log.format={}", self.format),
-            format!("rules.files={},builtin:rt,builtin:ses", rules.display()),
+            format!("rules.files={},builtin:rt,builtin:ses-minimal", rules.display()),
         ];
         let mut gateway = Gateway::start_with(&format!("{BASE}{}", ses(&fake.endpoint())), &set);
         let mut client = Smtp::ready(gateway.port());

@@ -19,5 +19,6 @@ mod limits;
 mod log_lines;
 mod mails;
 mod postfix;
+mod rules;
 mod settings;
 mod transcripts;

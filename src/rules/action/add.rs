@@ -2,10 +2,11 @@
 
 use crate::{header::FieldName, rules::template::Template, tree::Node};
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError, field_name, keys};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError, field_name, keys};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "add",
+    group: Group::Header,
     doc: "adds a field behind the others; an empty value adds none",
     example: "do = [{ add = { name = \"X-Client\", value = \"{{ client }}\" } }]",
     compile,
@@ -32,8 +33,8 @@ impl Action for Add {
     }
 }
 
-fn compile(node: &Node, selecting: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
-    let (name, value) = if selecting && node.as_table().is_none() {
+fn compile(node: &Node, selecting: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+    let (name, value) = if selecting == Selecting::Fields && node.as_table().is_none() {
         (None, node)
     } else {
         let [name, value] = keys(node, ["name", "value"], compiler)?;

@@ -2,10 +2,11 @@
 
 use crate::{rules::template::Template, tree::Node};
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "env",
+    group: Group::Log,
     doc: "sets variables, which the access log shows by %{NAME}e; an empty text sets none",
     example: "do = [{ env = { RTUSER = \"{{ user }}\" } }]",
     compile,
@@ -20,15 +21,14 @@ impl Action for Env {
             let value = scene.render(template)?;
             if !value.trim().is_empty() {
                 let before = scene.draft.trace.env.insert(name.clone(), value.trim().to_owned());
-                let change = (before.as_deref().map(str::as_bytes), Some(value.as_bytes()));
-                scene.draft.trace.record(scene.rule, &format!("(env {name})"), change);
+                scene.record(&format!("(env {name})"), before.as_deref(), Some(&value));
             }
         }
         Ok(Flow::Next)
     }
 }
 
-fn compile(node: &Node, _: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+fn compile(node: &Node, _: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
     let Some(entries) = node.as_table() else {
         compiler.fault(node, "env is a table, such as { RTUSER = \"{{ user }}\" }");
         return None;

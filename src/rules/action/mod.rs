@@ -5,6 +5,8 @@
 
 mod add;
 mod env;
+mod envelope;
+mod options;
 mod remove;
 mod rename;
 mod repair;
@@ -40,15 +42,44 @@ pub(super) enum Flow {
     End(Verdict),
 }
 
+/// What an action acts on; the groups of the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Header fields.
+    Header,
+    /// The message as a whole.
+    Message,
+    /// Sender and recipients.
+    Envelope,
+    /// What SES is asked for.
+    Ses,
+    /// Which upstream it takes.
+    Route,
+    /// What the log tells.
+    Log,
+    /// What becomes of it.
+    Verdict,
+}
+
+/// What a rule selects, for each of which its actions run once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Selecting {
+    Nothing,
+    Fields,
+    Recipients,
+}
+
 /// One key of a table in `do`.
 pub struct ActionRow {
     /// The key.
     pub key: &'static str,
+    /// What it acts on.
+    pub group: Group,
     /// What it does.
     pub doc: &'static str,
     /// A rule's lines that use it.
     pub example: &'static str,
-    pub(super) compile: fn(&Node, bool, &mut Compiler) -> Option<Box<dyn Action>>,
+    pub(super) compile: fn(&Node, Selecting, &mut Compiler) -> Option<Box<dyn Action>>,
 }
 
 /// All keys of the tables in `do`.
@@ -59,16 +90,26 @@ pub const ACTIONS: &[ActionRow] = &[
     set::ROW,
     replace::ROW,
     repair::ROW,
+    envelope::SENDER,
+    envelope::ADD_RECIPIENT,
+    envelope::REMOVE_RECIPIENT,
+    envelope::REDIRECT,
+    options::CONFIGURATION_SET,
+    options::TAG,
+    options::FROM_IDENTITY_ARN,
+    options::LIST_MANAGEMENT,
+    options::UPSTREAM,
     user::ROW,
     env::ROW,
     verdict::REJECT,
     verdict::DEFER,
     verdict::DISCARD,
+    verdict::HOLD,
     verdict::ACCEPT,
 ];
 
 /// Compiles `do`: an array of tables with one key each.
-pub(super) fn compile_all(node: &Node, selecting: bool, compiler: &mut Compiler) -> Vec<Box<dyn Action>> {
+pub(super) fn compile_all(node: &Node, selecting: Selecting, compiler: &mut Compiler) -> Vec<Box<dyn Action>> {
     let elements = node.as_array().unwrap_or(std::slice::from_ref(node));
     let mut actions = Vec::new();
     for element in elements {
@@ -80,7 +121,10 @@ pub(super) fn compile_all(node: &Node, selecting: bool, compiler: &mut Compiler)
             }
         };
         match ACTIONS.iter().find(|row| row.key == entry.key) {
-            Some(row) => actions.extend((row.compile)(&entry.node, selecting, compiler)),
+            Some(row) => match misplaced(row, selecting, compiler.rcpt) {
+                Some(message) => compiler.fault_at(&entry.place, message),
+                None => actions.extend((row.compile)(&entry.node, selecting, compiler)),
+            },
             None => {
                 let known: Vec<&str> = ACTIONS.iter().map(|row| row.key).collect();
                 compiler.unknown(entry, &known.join(", "));
@@ -88,6 +132,24 @@ pub(super) fn compile_all(node: &Node, selecting: bool, compiler: &mut Compiler)
         }
     }
     actions
+}
+
+/// Why an action cannot stand in a rule.
+fn misplaced(row: &ActionRow, selecting: Selecting, rcpt: bool) -> Option<String> {
+    let key = row.key;
+    if rcpt && !["reject", "defer"].contains(&key) {
+        return Some(format!("{key} cannot be done at RCPT; reject and defer can"));
+    }
+    match (selecting, row.group) {
+        (Selecting::Recipients, Group::Envelope) if key != "sender" => None,
+        (Selecting::Recipients, Group::Route) => {
+            Some("an upstream for some of the recipients needs the queue, which this version does not have".to_owned())
+        }
+        (Selecting::Recipients, _) => {
+            Some(format!("{key} is about the whole message; it cannot follow a recipient selector"))
+        }
+        (Selecting::Nothing | Selecting::Fields, _) => None,
+    }
 }
 
 /// The nodes of a table that has exactly these keys.
@@ -123,7 +185,7 @@ mod tests {
             (row.key, format!("[[rule]]\nname = \"x\"\nwhen = {}\ndo = [{{ accept = true }}]\n", row.example))
         });
         let actions = ACTIONS.iter().map(|row| (row.key, format!("[[rule]]\nname = \"x\"\n{}\n", row.example)));
-        for (key, text) in conditions.chain(actions) {
+        for (key, text) in conditions.chain(actions).filter(|(key, _)| *key != "hold") {
             let source = SourceText { name: key.to_owned(), text };
             assert!(Rules::compile(std::slice::from_ref(&source), &Default::default()).is_ok(), "{source:?}");
             assert!(source.text.contains(key), "the example of {key} does not use it");

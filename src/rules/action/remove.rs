@@ -2,10 +2,11 @@
 
 use crate::{header::FieldName, tree::Node};
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError, field_name};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError, field_name};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "remove",
+    group: Group::Header,
     doc: "takes the field out, with all its folded lines",
     example: "do = [{ remove = \"Bcc\" }]",
     compile,
@@ -27,8 +28,8 @@ impl Action for Remove {
     }
 }
 
-fn compile(node: &Node, selecting: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
-    if !selecting {
+fn compile(node: &Node, selecting: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+    if selecting != Selecting::Fields {
         return Some(Box::new(Remove(Some(field_name(node, compiler)?))));
     }
     if compiler.flag(node)? {

@@ -2,10 +2,11 @@
 
 use crate::{header::FieldName, rules::template::Template, tree::Node};
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError, field_name, keys};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError, field_name, keys};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "rename",
+    group: Group::Header,
     doc: "gives the field another name; its value keeps every octet",
     example: "header = { name = \"RT-*\" }\ndo = [{ rename = \"X-{{ name }}\" }]",
     compile,
@@ -32,8 +33,8 @@ impl Action for Rename {
     }
 }
 
-fn compile(node: &Node, selecting: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
-    let (from, to) = if selecting {
+fn compile(node: &Node, selecting: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+    let (from, to) = if selecting == Selecting::Fields {
         (None, node)
     } else {
         let [name, to] = keys(node, ["name", "to"], compiler)?;

@@ -1,11 +1,15 @@
 //! `repair`: the named repairs.
 
-use crate::{rules::repair::REPAIRS, rules::repair::RepairRow, tree::Node};
+use crate::{
+    rules::repair::{Mending, REPAIRS, RepairRow},
+    tree::Node,
+};
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError, Verdict};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "repair",
+    group: Group::Message,
     doc: "mends the named kinds of damage, and leaves a message without them alone",
     example: "do = [{ repair = [\"line-endings\"] }]",
     compile,
@@ -16,17 +20,18 @@ struct Repair(Vec<&'static RepairRow>);
 
 impl Action for Repair {
     fn apply(&self, scene: &mut Scene<'_>) -> Result<Flow, TemplateError> {
-        for repair in &self.0 {
-            if let Some(done) = (repair.apply)(scene.draft) {
-                let field = format!("(repair {})", repair.name);
-                scene.draft.trace.record(scene.rule, &field, (None, Some(done.as_bytes())));
+        for row in &self.0 {
+            let mut mending =
+                Mending { draft: &mut *scene.draft, facts: scene.facts, rule: scene.rule, repair: row.name };
+            if let Err(reply) = (row.apply)(&mut mending) {
+                return Ok(Flow::End(Verdict::Reject(reply)));
             }
         }
         Ok(Flow::Next)
     }
 }
 
-fn compile(node: &Node, _: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+fn compile(node: &Node, _: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
     let elements = node.as_array().unwrap_or(std::slice::from_ref(node));
     let mut repairs = Vec::new();
     for element in elements {

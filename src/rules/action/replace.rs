@@ -8,10 +8,11 @@ use crate::{
     tree::Node,
 };
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError, field_name, keys};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError, field_name, keys};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "replace",
+    group: Group::Header,
     doc: "puts `with` ($1 is the first group) in the place of each match in the decoded value",
     example: "header = { name = \"Subject\" }\ndo = [{ replace = { pattern = \"/^\\\\[SPAM\\\\] */i\", with = \"\" } }]",
     compile,
@@ -41,8 +42,8 @@ impl Action for Replace {
     }
 }
 
-fn compile(node: &Node, selecting: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
-    let (name, pattern, with) = if selecting {
+fn compile(node: &Node, selecting: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+    let (name, pattern, with) = if selecting == Selecting::Fields {
         let [pattern, with] = keys(node, ["pattern", "with"], compiler)?;
         (None, pattern, with)
     } else {

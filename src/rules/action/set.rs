@@ -2,10 +2,11 @@
 
 use crate::{header::FieldName, rules::template::Template, tree::Node};
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError, field_name, keys};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError, field_name, keys};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "set",
+    group: Group::Header,
     doc: "gives the field a new value; without a selector it adds the field if it is not there",
     example: "do = [{ set = { name = \"Precedence\", value = \"bulk\" } }]",
     compile,
@@ -41,8 +42,8 @@ impl Action for Set {
     }
 }
 
-fn compile(node: &Node, selecting: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
-    let (name, value) = if selecting {
+fn compile(node: &Node, selecting: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+    let (name, value) = if selecting == Selecting::Fields {
         (None, node)
     } else {
         let [name, value] = keys(node, ["name", "value"], compiler)?;

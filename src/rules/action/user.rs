@@ -2,10 +2,11 @@
 
 use crate::{rules::template::Template, tree::Node};
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, Selecting, TemplateError};
 
 pub(super) const ROW: ActionRow = ActionRow {
     key: "user",
+    group: Group::Log,
     doc: "names the user behind the message for the access log; an empty text names nobody",
     example: "do = [{ user = \"{{ header['X-RT-Originator'] | address }}\" }]",
     compile,
@@ -20,13 +21,12 @@ impl Action for User {
         let user = user.trim();
         if !user.is_empty() {
             let before = scene.draft.trace.user.replace(user.to_owned());
-            let change = (before.as_deref().map(str::as_bytes), Some(user.as_bytes()));
-            scene.draft.trace.record(scene.rule, "(user)", change);
+            scene.record("(user)", before.as_deref(), Some(user));
         }
         Ok(Flow::Next)
     }
 }
 
-fn compile(node: &Node, _: bool, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+fn compile(node: &Node, _: Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
     Some(Box::new(User(compiler.template(node)?)))
 }

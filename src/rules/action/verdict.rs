@@ -6,10 +6,11 @@ use crate::{
     tree::Node,
 };
 
-use super::{Action, ActionRow, Compiler, Flow, Scene, TemplateError};
+use super::{Action, ActionRow, Compiler, Flow, Group, Scene, TemplateError};
 
 pub(super) const REJECT: ActionRow = ActionRow {
     key: "reject",
+    group: Group::Verdict,
     doc: "ends the run; the client gets this 5xx reply",
     example: "do = [{ reject = \"550 5.7.1 {{ sender }} may not send this\" }]",
     compile: |node, _, compiler| compile(node, compiler, '5'),
@@ -17,6 +18,7 @@ pub(super) const REJECT: ActionRow = ActionRow {
 
 pub(super) const DEFER: ActionRow = ActionRow {
     key: "defer",
+    group: Group::Verdict,
     doc: "ends the run; the client gets this 4xx reply",
     example: "do = [{ defer = \"450 4.7.1 not now\" }]",
     compile: |node, _, compiler| compile(node, compiler, '4'),
@@ -24,13 +26,26 @@ pub(super) const DEFER: ActionRow = ActionRow {
 
 pub(super) const DISCARD: ActionRow = ActionRow {
     key: "discard",
+    group: Group::Verdict,
     doc: "ends the run; the client is told Ok, the message is thrown away and logged",
     example: "do = [{ discard = true }]",
     compile: |node, _, compiler| plain(node, compiler, Plain::Discard),
 };
 
+pub(super) const HOLD: ActionRow = ActionRow {
+    key: "hold",
+    group: Group::Verdict,
+    doc: "keeps the message back until it is released; needs the queue",
+    example: "do = [{ hold = true }]",
+    compile: |node, _, compiler| {
+        compiler.fault(node, "hold needs the queue, which this version does not have");
+        None
+    },
+};
+
 pub(super) const ACCEPT: ActionRow = ActionRow {
     key: "accept",
+    group: Group::Verdict,
     doc: "skips the rest of this file's rules",
     example: "do = [{ accept = true }]",
     compile: |node, _, compiler| plain(node, compiler, Plain::Accept),

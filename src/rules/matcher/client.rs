@@ -12,6 +12,7 @@ pub(super) const ROW: MatcherRow = MatcherRow {
     key: "client",
     doc: "the client's address is in one of these networks",
     example: r#"{ client = ["10.0.0.0/8", "::1"] }"#,
+    at_rcpt: true,
     compile,
 };
 

@@ -11,6 +11,7 @@ pub(super) const ROW: MatcherRow = MatcherRow {
     key: "env",
     doc: "the variables have such values; one that is not set is empty",
     example: r#"{ env = { RTUSER = "*@example.com" } }"#,
+    at_rcpt: false,
     compile,
 };
 

@@ -11,6 +11,7 @@ pub(super) const SENDER: MatcherRow = MatcherRow {
     key: "sender",
     doc: "the address of MAIL FROM; \"\" is the null sender",
     example: r#"{ sender = ["", "*@example.com"] }"#,
+    at_rcpt: true,
     compile: |node, compiler| compile(node, compiler, |draft| vec![draft.envelope.sender.to_string()]),
 };
 
@@ -18,6 +19,7 @@ pub(super) const RECIPIENT: MatcherRow = MatcherRow {
     key: "recipient",
     doc: "an address of RCPT TO; { every = … } asks all of them",
     example: r#"{ recipient = { every = "*@example.net" } }"#,
+    at_rcpt: true,
     compile: |node, compiler| {
         compile(node, compiler, |draft| draft.envelope.recipients.iter().map(ToString::to_string).collect())
     },

@@ -12,6 +12,7 @@ pub(super) const FROM: MatcherRow = MatcherRow {
     key: "from",
     doc: "an address in a From field",
     example: r#"{ from = "root@*" }"#,
+    at_rcpt: false,
     compile: |node, compiler| compile(node, compiler, str::to_owned),
 };
 
@@ -19,6 +20,7 @@ pub(super) const FROM_DOMAIN: MatcherRow = MatcherRow {
     key: "from_domain",
     doc: "the domain of an address in a From field",
     example: r#"{ not = { from_domain = "finance.example.com" } }"#,
+    at_rcpt: false,
     compile: |node, compiler| {
         compile(node, compiler, |address| address.rsplit_once('@').map_or("", |(_, domain)| domain).to_owned())
     },

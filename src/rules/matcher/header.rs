@@ -8,6 +8,7 @@ pub(super) const ROW: MatcherRow = MatcherRow {
     key: "header",
     doc: "a field of that name is there, or one that a selector's keys select",
     example: r#"{ header = { name = "Subject", value = "/^re:/i" } }"#,
+    at_rcpt: false,
     compile: |node, compiler| Some(Box::new(Header(Selector::compile(node, compiler)?))),
 };
 

@@ -8,6 +8,7 @@ pub(super) const NOT: MatcherRow = MatcherRow {
     key: "not",
     doc: "its table does not hold as a whole",
     example: r#"{ not = { listener = "smtp" } }"#,
+    at_rcpt: true,
     compile: |node, compiler| Some(Box::new(Not(compile_all(node, compiler)))),
 };
 
@@ -15,6 +16,7 @@ pub(super) const ALL: MatcherRow = MatcherRow {
     key: "all",
     doc: "each of its tables holds",
     example: r#"{ all = [{ header = "X-A" }, { header = "X-B" }] }"#,
+    at_rcpt: true,
     compile: |node, compiler| Some(Box::new(All(tables(node, compiler)?))),
 };
 
@@ -22,6 +24,7 @@ pub(super) const ANY: MatcherRow = MatcherRow {
     key: "any",
     doc: "one of its tables holds",
     example: r#"{ any = [{ sender = "" }, { from = "MAILER-DAEMON@*" }] }"#,
+    at_rcpt: true,
     compile: |node, compiler| Some(Box::new(Any(tables(node, compiler)?))),
 };
 

@@ -3,6 +3,7 @@
 //! Keys of a table are ANDed, the elements of an array ORed; `not` negates its table, `all` and `any` take arrays of
 //! tables.
 
+mod attachment;
 mod client;
 mod env;
 mod envelope;
@@ -11,6 +12,7 @@ mod header;
 mod logic;
 mod size;
 mod text;
+mod tls;
 
 use std::fmt::Debug;
 
@@ -32,6 +34,8 @@ pub struct MatcherRow {
     pub doc: &'static str,
     /// A `when` that uses it.
     pub example: &'static str,
+    /// Whether it can be asked at RCPT.
+    pub at_rcpt: bool,
     pub(super) compile: fn(&Node, &mut Compiler) -> Option<Box<dyn Matcher>>,
 }
 
@@ -39,14 +43,17 @@ pub struct MatcherRow {
 pub const MATCHERS: &[MatcherRow] = &[
     client::ROW,
     text::LISTENER,
-    text::HELO,
+    text::LOGIN,
     text::USER,
+    text::HELO,
+    tls::ROW,
     envelope::SENDER,
     envelope::RECIPIENT,
     from::FROM,
     from::FROM_DOMAIN,
     size::ROW,
     header::ROW,
+    attachment::ROW,
     env::ROW,
     logic::NOT,
     logic::ALL,
@@ -62,6 +69,9 @@ pub(super) fn compile_all(node: &Node, compiler: &mut Compiler) -> Vec<Box<dyn M
     let mut matchers = Vec::new();
     for entry in entries {
         match MATCHERS.iter().find(|row| row.key == entry.key) {
+            Some(row) if compiler.rcpt && !row.at_rcpt => {
+                compiler.fault_at(&entry.place, format!("{} is not known at RCPT yet", row.key));
+            }
             Some(row) => matchers.extend((row.compile)(&entry.node, compiler)),
             None => {
                 let known: Vec<&str> = MATCHERS.iter().map(|row| row.key).collect();

@@ -10,6 +10,7 @@ pub(super) const ROW: MatcherRow = MatcherRow {
     key: "size",
     doc: "the octets received are more (\">10MB\") or less (\"<2KB\") than that",
     example: r#"{ size = ">10MB" }"#,
+    at_rcpt: false,
     compile,
 };
 

@@ -1,4 +1,4 @@
-//! `listener`, `helo`, `user`: one text against a pattern.
+//! `listener`, `login`, `helo`, `user`: one text against a pattern.
 
 use crate::{
     rules::pattern::{Case, Pattern},
@@ -11,13 +11,23 @@ pub(super) const LISTENER: MatcherRow = MatcherRow {
     key: "listener",
     doc: "the name of the listener that the client came to",
     example: r#"{ listener = "smtp" }"#,
+    at_rcpt: true,
     compile: |node, compiler| compile(node, compiler, |facts, _| &facts.client.listener),
+};
+
+pub(super) const LOGIN: MatcherRow = MatcherRow {
+    key: "login",
+    doc: "the authenticated name; \"\" is nobody",
+    example: r#"{ login = "finance" }"#,
+    at_rcpt: true,
+    compile: |node, compiler| compile(node, compiler, |facts, _| facts.client.login.as_deref().unwrap_or_default()),
 };
 
 pub(super) const HELO: MatcherRow = MatcherRow {
     key: "helo",
     doc: "what the client called itself in EHLO or HELO",
     example: r#"{ helo = "*.example.com" }"#,
+    at_rcpt: true,
     compile: |node, compiler| compile(node, compiler, |facts, _| &facts.client.helo),
 };
 
@@ -25,6 +35,7 @@ pub(super) const USER: MatcherRow = MatcherRow {
     key: "user",
     doc: "the user that an earlier rule named",
     example: r#"{ user = "*@example.com" }"#,
+    at_rcpt: false,
     compile: |node, compiler| compile(node, compiler, |_, draft| draft.trace.user.as_deref().unwrap_or_default()),
 };
 

@@ -6,30 +6,31 @@
 
 use bytes::Bytes;
 
+use super::{Mending, RepairRow};
 use crate::header::{self, Header};
-
-use super::{Draft, RepairRow};
 
 pub(super) const ROW: RepairRow = RepairRow {
     name: "line-endings",
     doc: "a lone CR or LF, which RFC 5321 section 2.3.8 forbids, becomes CRLF",
-    apply,
+    apply: |mending| {
+        apply(mending);
+        Ok(())
+    },
 };
 
-fn apply(draft: &mut Draft) -> Option<String> {
-    let head = draft.header.finish();
-    let (mended_head, in_head) = mend(&head);
-    let (mended_rest, in_rest) = mend(&draft.rest);
+fn apply(mending: &mut Mending<'_>) {
+    let (head, in_head) = mend(&mending.header().finish());
+    let (rest, in_rest) = mend(&mending.draft.rest);
     if in_head + in_rest == 0 {
-        return None;
+        return;
     }
-    if let Some(mended) = mended_head {
-        draft.header = Header::parse(&Bytes::from(mended));
+    if let Some(mended) = head {
+        mending.draft.header = Header::parse(&Bytes::from(mended));
     }
-    if let Some(mended) = mended_rest {
-        draft.rest = Bytes::from(mended);
+    if let Some(mended) = rest {
+        mending.draft.rest = Bytes::from(mended);
     }
-    Some(format!("{in_head} line ends in the header and {in_rest} in the body became CRLF"))
+    mending.note(&format!("{in_head} line ends in the header and {in_rest} in the body became CRLF"));
 }
 
 /// The octets with all line ends as CRLF, if any is not, and how many were not.
@@ -54,23 +55,17 @@ fn mend(octets: &[u8]) -> (Option<Vec<u8>>, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::mail::Envelope;
-
-    fn repaired(raw: &str) -> Option<String> {
-        let mut draft = Draft::new(Envelope::default(), &Bytes::from(raw.to_owned()));
-        apply(&mut draft)?;
-        Some(String::from_utf8(draft.message().to_bytes().to_vec()).unwrap())
-    }
+    use super::super::tests::{repaired, untouched};
 
     #[test]
     fn lone_line_ends_become_crlf() {
-        assert_eq!(repaired("A: b\nC: d\re: f\n\nx\ry\r\n").as_deref(), Some("A: b\r\nC: d\r\ne: f\r\n\r\nx\r\ny\r\n"));
-        assert_eq!(repaired("A: b\r\r\nC: d\r\r\n\r\r\nx\r\r\n").as_deref(), Some("A: b\r\nC: d\r\n\r\nx\r\n"));
+        let mended = |raw: &str| repaired("line-endings", raw).unwrap();
+        assert_eq!(mended("A: b\nC: d\re: f\n\nx\ry\r\n"), "A: b\r\nC: d\r\ne: f\r\n\r\nx\r\ny\r\n");
+        assert_eq!(mended("A: b\r\r\nC: d\r\r\n\r\r\nx\r\r\n"), "A: b\r\nC: d\r\n\r\nx\r\n");
     }
 
     #[test]
     fn what_is_right_is_left_alone() {
-        assert_eq!(repaired("A: b\r\n\r\nx\r\n\r\ny"), None);
+        untouched("line-endings", "A: b\r\n\r\nx\r\n\r\ny");
     }
 }

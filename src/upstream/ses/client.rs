@@ -4,17 +4,18 @@
 //! into `ToAddresses`, which rewrites no field. The SDK's own retries are off: it would repeat a call that timed out,
 //! although SES has no idempotency token.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use aws_config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_sesv2::{
     Client,
     config::StalledStreamProtectionConfig,
+    error::BuildError,
     primitives::Blob,
-    types::{Destination, EmailContent, MessageTag, RawMessage},
+    types::{Destination, EmailContent, ListManagementOptions, MessageTag, RawMessage},
 };
 
-use crate::mail::{Enhanced, Envelope, Message, Outcome, Period, Reply, Soon};
+use crate::mail::{Enhanced, Envelope, Id, Message, Outcome, Period, Reply, Soon};
 
 use super::{errors, lint};
 use crate::upstream::{Attempt, Finding, Settings, SetupError, Upstream, UpstreamRow};
@@ -82,16 +83,24 @@ impl Upstream for Ses {
         Box::pin(async move {
             let recipients = attempt.recipients.iter().map(ToString::to_string).collect();
             let raw = RawMessage::builder().data(Blob::from_maybe_shared(attempt.message)).build();
-            let tag = MessageTag::builder().name(ID_TAG).value(attempt.id.to_string()).build();
-            let (Ok(raw), Ok(tag)) = (raw, tag) else { return broken("the request has no content") };
+            let options = attempt.options;
+            let (Ok(raw), Ok(tags)) = (raw, tags(attempt.id, options.tags)) else {
+                return broken("the request has no content");
+            };
+            let list = match options.list_management.as_deref().map(list_management).transpose() {
+                Ok(list) => list,
+                Err(_) => return broken("list_management names no contact list"),
+            };
             let sent = self
                 .client
                 .send_email()
                 .destination(Destination::builder().set_to_addresses(Some(recipients)).build())
                 .content(EmailContent::builder().raw(raw).build())
                 .set_feedback_forwarding_email_address(attempt.feedback.map(|address| address.to_string()))
-                .set_configuration_set_name(self.configuration_set.clone())
-                .email_tags(tag)
+                .set_configuration_set_name(options.configuration_set.or_else(|| self.configuration_set.clone()))
+                .set_from_email_address_identity_arn(options.from_identity_arn)
+                .set_list_management_options(list)
+                .set_email_tags(Some(tags))
                 .send()
                 .await;
             match sent {
@@ -100,6 +109,20 @@ impl Upstream for Ses {
             }
         })
     }
+}
+
+/// The tags that rules set, behind our own.
+fn tags(id: Id, given: BTreeMap<String, String>) -> Result<Vec<MessageTag>, BuildError> {
+    let own = (ID_TAG.to_owned(), id.to_string());
+    let tag = |(name, value)| MessageTag::builder().name(name).value(value).build();
+    std::iter::once(own).chain(given).map(tag).collect()
+}
+
+/// Reads `LIST` or `LIST; topic=TOPIC`, as the X-SES-LIST-MANAGEMENT-OPTIONS field is written.
+fn list_management(text: &str) -> Result<ListManagementOptions, BuildError> {
+    let (list, topic) = text.split_once(';').unwrap_or((text, ""));
+    let topic = topic.trim().strip_prefix("topic=").map(|topic| topic.trim().to_owned());
+    ListManagementOptions::builder().contact_list_name(list.trim()).set_topic_name(topic).build()
 }
 
 fn accepted(message_id: &str) -> Outcome {

@@ -2,14 +2,16 @@
 //!
 //! Only what is documented, in the service model, or in a reply that SES was seen to give refuses.
 
+mod address;
+mod parts;
+
 use std::collections::HashSet;
 
 use memchr::{memchr, memchr_iter};
 
 use crate::{
-    header::{self, Header},
+    header::{self, Header, ONCE_ONLY},
     mail::{Envelope, Message},
-    mime::mailboxes,
 };
 
 /// Octets of a message after base64: 40 MB (SES quotas page).
@@ -19,70 +21,6 @@ const LINE_MAX: usize = 998;
 /// Recipients of one call (SES quotas page).
 pub(super) const RECIPIENTS_MAX: usize = 50;
 
-/// The fields that may stand once only: https://docs.aws.amazon.com/ses/latest/dg/header-fields.html, in lower case.
-pub(super) const ONCE_ONLY: &[&str] = &[
-    "accept-language",
-    "acceptlanguage",
-    "archived-at",
-    "auto-submitted",
-    "bounces-to",
-    "comments",
-    "content-alternative",
-    "content-base",
-    "content-class",
-    "content-description",
-    "content-disposition",
-    "content-duration",
-    "content-id",
-    "content-language",
-    "content-length",
-    "content-location",
-    "content-md5",
-    "content-transfer-encoding",
-    "content-type",
-    "date",
-    "delivered-to",
-    "disposition-notification-options",
-    "disposition-notification-to",
-    "dkim-signature",
-    "domainkey-signature",
-    "errors-to",
-    "from",
-    "importance",
-    "in-reply-to",
-    "keywords",
-    "list-archive",
-    "list-help",
-    "list-id",
-    "list-owner",
-    "list-post",
-    "list-subscribe",
-    "list-unsubscribe",
-    "list-unsubscribe-post",
-    "message-context",
-    "message-id",
-    "mime-version",
-    "organization",
-    "original-from",
-    "original-message-id",
-    "original-recipient",
-    "original-subject",
-    "precedence",
-    "priority",
-    "references",
-    "reply-to",
-    "return-path",
-    "return-receipt-to",
-    "sender",
-    "sensitivity",
-    "solicitation",
-    "subject",
-    "thread-index",
-    "thread-topic",
-    "user-agent",
-    "vbr-info",
-];
-
 /// How sure it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
@@ -90,6 +28,16 @@ pub enum Severity {
     Refuse,
     /// SES may refuse it.
     Warn,
+}
+
+impl Severity {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Warn => "warn",
+        }
+    }
 }
 
 /// Something that SES would not take.
@@ -106,9 +54,10 @@ pub struct Finding {
 impl std::fmt::Display for Finding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.line {
-            0 => f.write_str(&self.reason),
-            line => write!(f, "line {line}: {}", self.reason),
+            0 => f.write_str(&self.reason)?,
+            line => write!(f, "line {line}: {}", self.reason)?,
         }
+        f.write_str(if self.severity == Severity::Warn { " (perhaps)" } else { "" })
     }
 }
 
@@ -121,7 +70,9 @@ pub fn lint(envelope: &Envelope, message: &Message) -> Vec<Finding> {
     if envelope.recipients.len() > RECIPIENTS_MAX {
         findings.push(refuse(0, format!("SES takes {RECIPIENTS_MAX} recipients a call")));
     }
-    header_findings(message, &mut findings);
+    let header = Header::parse(&message.head);
+    header_findings(&header, &mut findings);
+    parts::findings(&header, message, &mut findings);
     let first_body_line = memchr_iter(b'\n', &message.head).count() + 1;
     line_findings(&message.head, 1, &mut findings);
     line_findings(&message.rest, first_body_line, &mut findings);
@@ -132,14 +83,15 @@ fn refuse(line: usize, reason: String) -> Finding {
     Finding { severity: Severity::Refuse, line, reason }
 }
 
-fn header_findings(message: &Message, findings: &mut Vec<Finding>) {
-    let header = Header::parse(&message.head);
-    let (mut seen, mut line, mut from) = (HashSet::new(), 1, None);
+fn warn(line: usize, reason: String) -> Finding {
+    Finding { severity: Severity::Warn, line, reason }
+}
+
+fn header_findings(header: &Header, findings: &mut Vec<Finding>) {
+    let (mut seen, mut line, mut from) = (HashSet::new(), 1, false);
     for at in header.positions() {
         let lines = header::lines(header.whole(at)).count();
-        if header.name(at).is_some_and(|name| name.eq_ignore_ascii_case("from")) {
-            from.get_or_insert(at);
-        }
+        from |= header.name(at).is_some_and(|name| name.eq_ignore_ascii_case("from"));
         match header.name(at) {
             None => findings.push(refuse(line, malformed(header.whole(at)))),
             Some(name) if is_spaced(header.whole(at), name) => {
@@ -152,15 +104,19 @@ fn header_findings(message: &Message, findings: &mut Vec<Finding>) {
                 }
             }
         }
+        findings.extend(address::finding(header, at, line));
+        findings.extend(eight_bit(header, at, line));
         line += lines;
     }
-    match from {
-        None => findings.push(refuse(0, "Missing required header 'From'.".to_owned())),
-        Some(at) if mailboxes(header.raw(at)).iter().any(|mailbox| !mailbox.address.is_ascii()) => {
-            findings.push(refuse(0, "From: the address is not ASCII".to_owned()));
-        }
-        Some(_) => {}
+    if !from {
+        findings.push(refuse(0, "Missing required header 'From'.".to_owned()));
     }
+}
+
+/// Octets outside ASCII, which RFC 5322 section 2.2 forbids; SES says nothing of them.
+fn eight_bit(header: &Header, at: usize, line: usize) -> Option<Finding> {
+    let name = header.name(at).filter(|_| !header.raw(at).is_ascii())?;
+    Some(warn(line, format!("{name}: octets outside ASCII")))
 }
 
 fn is_spaced(whole: &[u8], name: &str) -> bool {
@@ -243,19 +199,5 @@ mod tests {
         );
         let long = format!("From: a@example.com\r\n\r\n{}\r\n", "x".repeat(999));
         assert_eq!(findings(&long), ["line 3: a line of 999 octets is over the 998 allowed"]);
-    }
-
-    #[test]
-    fn the_list_is_sorted_and_the_one_of_the_shipped_rules() {
-        assert!(ONCE_ONLY.is_sorted());
-        let rules: toml::Table = include_str!("../../../rules/ses.toml").parse().unwrap();
-        let mut shipped: Vec<String> = rules["list"]["ses_once"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|name| name.as_str().unwrap().to_lowercase())
-            .collect();
-        shipped.sort();
-        assert_eq!(shipped, ONCE_ONLY);
     }
 }

@@ -1,0 +1,71 @@
+//! `blank-line`: the empty line between header and body is put back before a line that can be no field.
+//!
+//! RFC 5322 section 2.1 has the body behind the first empty line. Templates forget it; then the first words of the body
+//! stand in the header, and SES refuses them as an illegal name.
+
+use bytes::{Bytes, BytesMut};
+
+use super::{
+    Mending, RepairRow,
+    stray::{Stray, classify},
+};
+
+pub(super) const ROW: RepairRow = RepairRow {
+    name: "blank-line",
+    doc: "the empty line before the body is put back where a line follows that can be no field (RFC 5322 section 2.1)",
+    apply: |mending| {
+        if let Some(raw) = separated(mending) {
+            mending.reread(&raw, "the empty line before the body was put back");
+        }
+        Ok(())
+    },
+};
+
+fn separated(mending: &Mending<'_>) -> Option<Bytes> {
+    let header = mending.header();
+    let has_body = !mending.draft.rest.is_empty();
+    let is_body = |at: &usize| header.name(*at).is_none() && classify(header, *at, has_body) == Stray::Body;
+    let first = header.positions().find(is_body)?;
+    let mut raw = BytesMut::with_capacity(header.len() + mending.draft.rest.len() + 2);
+    for at in header.positions() {
+        if at == first {
+            raw.extend_from_slice(b"\r\n");
+        }
+        raw.extend_from_slice(header.whole(at));
+    }
+    raw.extend_from_slice(&mending.draft.rest);
+    Some(raw.freeze())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{repaired, untouched};
+
+    fn mended(raw: &str) -> String {
+        repaired("blank-line", raw).unwrap()
+    }
+
+    #[test]
+    fn the_line_is_put_back_where_the_body_begins() {
+        assert_eq!(
+            mended("A: b\r\n<!DOCTYPE html \"x:y\">\r\n<p>a: b</p>\r\n"),
+            "A: b\r\n\r\n<!DOCTYPE html \"x:y\">\r\n<p>a: b</p>\r\n"
+        );
+        assert_eq!(
+            mended("A: b\r\n--b1\r\nContent-Type: text/plain\r\n\r\nx"),
+            "A: b\r\n\r\n--b1\r\nContent-Type: text/plain\r\n\r\nx"
+        );
+        assert_eq!(mended("Hello there,\r\n\r\nyours\r\n"), "\r\nHello there,\r\n\r\nyours\r\n");
+        assert_eq!(
+            mended("Subject: x\r\nDear Bob, note: all is well\r\n\r\nyours\r\n"),
+            "Subject: x\r\n\r\nDear Bob, note: all is well\r\n\r\nyours\r\n"
+        );
+    }
+
+    #[test]
+    fn a_broken_line_in_the_midst_of_a_header_ends_nothing() {
+        untouched("blank-line", "Content-Type: text/plain;\r\ncharset=utf-8\r\nFrom: a@example.com\r\n\r\nx");
+        untouched("blank-line", ": nothing\r\nFrom: a@example.com\r\n\r\nx");
+        untouched("blank-line", "A: b\r\n\r\n<p>\r\n");
+    }
+}

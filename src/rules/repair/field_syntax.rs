@@ -1,0 +1,124 @@
+//! `field-syntax`: fields get the form of RFC 5322 section 2.2 back.
+//!
+//! Blanks before the colon and empty folded lines are obsolete syntax (sections 4.2 and 4.5) that must be read and must
+//! not be made; a line without a name goes; a line folded without white space finds back to its field, or is kept under
+//! a name of its own; a name that is not legal gets the legal one most like it, with an `X-`.
+
+use super::{
+    Mending, RepairRow,
+    stray::{Stray, classify},
+};
+use crate::header;
+
+pub(super) const ROW: RepairRow = RepairRow {
+    name: "field-syntax",
+    doc: "blanks before a colon, empty folded lines, folds without white space, illegal and empty names (RFC 5322 sections 2.2 and 4)",
+    apply: |mending| {
+        let positions: Vec<usize> = mending.header().positions().collect();
+        for at in positions {
+            match mending.header().name(at) {
+                Some(_) => tidy(mending, at),
+                None => stray(mending, at),
+            }
+        }
+        Ok(())
+    },
+};
+
+/// A field with a legal name.
+fn tidy(mending: &mut Mending<'_>, at: usize) {
+    let whole = mending.header().whole(at);
+    let name = mending.header().name(at).unwrap_or_default().len();
+    let spaced = whole.get(name) != Some(&b':');
+    let is_blank =
+        |line: &header::Line| whole.get(line.start..line.content_end).unwrap_or_default().trim_ascii().is_empty();
+    if !spaced && !header::lines(whole).skip(1).any(|line| is_blank(&line)) {
+        return;
+    }
+    let mut octets = Vec::with_capacity(whole.len());
+    for (index, line) in header::lines(whole).enumerate() {
+        if index == 0 && spaced {
+            octets.extend_from_slice(whole.get(..name).unwrap_or_default());
+            let colon = whole.iter().position(|octet| *octet == b':').unwrap_or(name);
+            octets.extend_from_slice(whole.get(colon..line.end).unwrap_or_default());
+        } else if index == 0 || !is_blank(&line) {
+            octets.extend_from_slice(whole.get(line.start..line.end).unwrap_or_default());
+        }
+    }
+    mending.put(at, octets);
+}
+
+/// A line that is no field.
+fn stray(mending: &mut Mending<'_>, at: usize) {
+    let has_body = !mending.draft.rest.is_empty();
+    match classify(mending.header(), at, has_body) {
+        Stray::Nameless => mending.remove(at),
+        Stray::Named(name) => {
+            let whole = mending.header().whole(at);
+            let colon = whole.iter().position(|octet| *octet == b':').unwrap_or_default();
+            let octets = [name.as_str().as_bytes(), whole.get(colon..).unwrap_or_default()].concat();
+            mending.put(at, octets);
+        }
+        Stray::Fold => {
+            let before = mending.header().positions().take_while(|position| *position < at).last();
+            let Some(before) = before else { return };
+            let octets = [mending.header().whole(before), b" ", mending.header().whole(at)].concat();
+            mending.remove(at);
+            mending.put(before, octets);
+        }
+        Stray::Kept => {
+            let octets = [b"X-Stray-Line: ", mending.header().whole(at).trim_ascii_start()].concat();
+            mending.put(at, octets);
+        }
+        Stray::Body => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{repaired, untouched};
+
+    fn mended(raw: &str) -> String {
+        repaired("field-syntax", raw).unwrap()
+    }
+
+    #[test]
+    fn blanks_before_the_colon_and_empty_folds_go() {
+        assert_eq!(mended("To : a\r\nMIME-Version\t: 1.0\r\n\r\nx"), "To: a\r\nMIME-Version: 1.0\r\n\r\nx");
+        assert_eq!(
+            mended("Subject:\r\n \r\n\t\r\n  some value\r\nTo: a\r\n\r\nx"),
+            "Subject:\r\n  some value\r\nTo: a\r\n\r\nx"
+        );
+    }
+
+    #[test]
+    fn a_fold_without_white_space_finds_its_field() {
+        let raw = "Content-Type: multipart/mixed;\r\nboundary=\"b\"\r\nSubject: long\r\nand longer\r\nFrom: a\r\n\r\nx";
+        assert_eq!(
+            mended(raw),
+            "Content-Type: multipart/mixed;\r\n boundary=\"b\"\r\nSubject: long\r\n and longer\r\nFrom: a\r\n\r\nx"
+        );
+    }
+
+    #[test]
+    fn names_become_legal_or_go() {
+        assert_eq!(
+            mended("Größe: 3\r\nFoo Bar: x\r\n\ty\r\n: none\r\nFrom: a\r\n\r\nx"),
+            "X-Gr--e: 3\r\nX-Foo-Bar: x\r\n\ty\r\nFrom: a\r\n\r\nx"
+        );
+    }
+
+    #[test]
+    fn a_line_that_belongs_nowhere_is_kept_and_damages_no_address() {
+        let raw = " first\r\nFrom: a@example.com\r\nno colon here\r\nTo: b@example.com\r\n\r\nx";
+        let expected =
+            "X-Stray-Line: first\r\nFrom: a@example.com\r\nX-Stray-Line: no colon here\r\nTo: b@example.com\r\n\r\nx";
+        assert_eq!(mended(raw), expected);
+        assert_eq!(mended("From: a\r\nX Chicken: y\r\n\r\nhi"), "From: a\r\nX-Chicken: y\r\n\r\nhi");
+    }
+
+    #[test]
+    fn a_legal_header_is_left_alone() {
+        untouched("field-syntax", "From: a\r\nSubject: x\r\n y\r\nX-Empty:\r\n\r\n A : b\r\n");
+    }
+}
