@@ -70,7 +70,8 @@ pub fn survey(list: &str, letters: Letters) -> (Vec<Spec<'_>>, Vec<Flaw<'_>>) {
             let resumes = |token: &Token<'_>| [',', ';', '<'].iter().any(|special| token.is(*special));
             let from = parser.at.max(start + 1);
             let left = tokens.get(from..).unwrap_or_default();
-            parser.at = left.iter().position(resumes).map_or(tokens.len(), |next| from + next);
+            let next = if fault == Fault::Group { Some(0) } else { left.iter().position(resumes) };
+            parser.at = next.map_or(tokens.len(), |next| from + next);
         }
         let more = parser.take(',') || parser.take(';') && parser.at < tokens.len();
         if !more && parser.at >= tokens.len() {

@@ -139,6 +139,7 @@ mod tests {
     fn what_may_be_refused_hides_nothing_that_is() {
         for (field, reason) in [
             ("From: ;; a@b.example, 1 Jan", "Local address contains control or whitespace: \"1 Jan\""),
+            ("From: :@", "Missing local name: \"@\""),
             ("From: A. Doe <a b@c.example>", "Local address contains control or whitespace: \"<a b@c.example>\""),
             ("From: a@b.example; 用@c.example", "Local address contains illegal character: \"用\""),
         ] {
