@@ -12,7 +12,7 @@ mod fake_ses;
 use std::{collections::BTreeMap, hint::black_box, sync::Arc};
 
 use bytes::Bytes;
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fake_ses::{FakeSes, Profile};
 use headgate::{
     header::{self, Header},
@@ -71,11 +71,40 @@ fn rules(criterion: &mut Criterion) {
             (verdict, draft.message())
         });
     });
+    let one = Bytes::from(String::from_utf8(raw.to_vec()).unwrap().replacen("Subject: ", "Subject: Prüfung ", 1));
+    assert_ne!(one, raw);
+    group.bench_function("default rules, one repair needed", |bencher| {
+        bencher.iter(|| {
+            let mut draft = Draft::new(envelope(), &one);
+            let verdict = rules.run(&facts, &mut draft);
+            (verdict, draft.message())
+        });
+    });
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let fake = FakeSes::start(Profile::Today);
     let ses = runtime.block_on(ses(&fake.endpoint()));
     group.bench_function("one SDK request", |bencher| {
         bencher.iter(|| runtime.block_on(ses.send(attempt(&raw))));
+    });
+    group.finish();
+}
+
+/// A text body of 1 MB in lines of 2,000 octets, which is encoded anew.
+fn long_lines(criterion: &mut Criterion) {
+    let line = format!("{}\r\n", "words ".repeat(333));
+    let body = line.repeat(1_000_000 / line.len());
+    let raw = Bytes::from(format!("From: a@example.com\r\nSubject: long\r\n\r\n{body}"));
+    let rules = Rules::compile(&[SourceText::builtin("ses").unwrap()], &BTreeMap::new()).unwrap();
+    let client = Client::new([127, 0, 0, 1].into(), "smtp");
+    let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: "relay.example.com".to_owned() };
+    let mut group = criterion.benchmark_group("one megabyte");
+    group.throughput(Throughput::Bytes(raw.len() as u64));
+    group.bench_function("long-line repair", |bencher| {
+        bencher.iter(|| {
+            let mut draft = Draft::new(envelope(), &raw);
+            let verdict = rules.run(&facts, &mut draft);
+            (verdict, draft.message())
+        });
     });
     group.finish();
 }
@@ -99,5 +128,5 @@ fn attempt(raw: &Bytes) -> Attempt {
     }
 }
 
-criterion_group!(benches, editor, rules);
+criterion_group!(benches, editor, rules, long_lines);
 criterion_main!(benches);

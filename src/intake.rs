@@ -265,10 +265,22 @@ fn check_field_count(draft: &Draft) -> Result<(), Refusal> {
 }
 
 /// Takes out what the last delivery wrote (RFC 5321 section 4.4): SES would check its address. It goes before the rules
-/// run, which would keep a second one under another name.
+/// run, which would keep a second one under another name, and may not come out by a repair of its name.
 fn remove_return_paths(draft: &mut Draft) {
-    let paths: Vec<usize> = draft.header.find("Return-Path").collect();
+    let header = &draft.header;
+    let paths: Vec<usize> = header.positions().filter(|at| is_return_path(header.whole(*at))).collect();
     paths.into_iter().for_each(|at| draft.header.remove(at));
+}
+
+/// Whether a field has that name, or has it once a byte order mark and NUL octets are gone.
+fn is_return_path(whole: &[u8]) -> bool {
+    const LONGEST: usize = 40;
+    let octets = whole.iter().copied().filter(|octet| *octet != 0);
+    let start: Vec<u8> = octets.take(LONGEST).collect();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
+    let Some((name, rest)) = start.split_at_checked("Return-Path".len()) else { return false };
+    let colon = rest.iter().find(|octet| !matches!(octet, b' ' | b'\t'));
+    name.eq_ignore_ascii_case(b"Return-Path") && colon == Some(&b':')
 }
 
 /// The header with our own Received before all else.
@@ -278,4 +290,21 @@ fn traced_head(draft: &Draft, hop: &Hop<'_>) -> Bytes {
     head.extend_from_slice(received.as_bytes());
     head.extend_from_slice(&draft.header.finish());
     head.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_return_path;
+
+    #[test]
+    fn a_return_path_that_a_repair_would_lay_bare_is_one() {
+        for field in
+            ["Return-Path: <a@b>", "return-path : x", "Return\0-Path:", "\u{feff}Return-Path:", "Return-Path\0: x"]
+        {
+            assert!(is_return_path(field.as_bytes()), "{field}");
+        }
+        for field in ["X-Return-Path: x", "Return-Pathos: x", "Return-Path\r\n", "Subject: Return-Path:", ""] {
+            assert!(!is_return_path(field.as_bytes()), "{field}");
+        }
+    }
 }

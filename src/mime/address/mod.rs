@@ -16,7 +16,7 @@ mod token;
 mod write;
 
 pub use fault::{Fault, Flaw};
-pub use strict::{Letters, Spec, check};
+pub use strict::{Letters, Spec, check, survey};
 pub use structured::{Structure, to_ascii};
 pub use write::folded;
 

@@ -53,6 +53,33 @@ pub fn check(list: &str, letters: Letters) -> Result<Vec<Spec<'_>>, Flaw<'_>> {
     }
 }
 
+/// The addresses of an unfolded list, and all its faults: of one address the first, and the first behind its `<`.
+pub fn survey(list: &str, letters: Letters) -> (Vec<Spec<'_>>, Vec<Flaw<'_>>) {
+    match check(list, letters) {
+        Ok(specs) => return (specs, Vec::new()),
+        Err(flaw) if flaw.fault == Fault::Empty => return (Vec::new(), vec![flaw]),
+        Err(_) => {}
+    }
+    let tokens = lex(list);
+    let mut parser = Parser { list, tokens: &tokens, at: 0, letters, specs: Vec::new() };
+    let mut flaws = Vec::new();
+    loop {
+        let start = parser.at;
+        if let Err(fault) = parser.entry() {
+            flaws.push(Flaw { fault, near: near(list, tokens.get(start..).unwrap_or_default()) });
+            let resumes = |token: &Token<'_>| [',', ';', '<'].iter().any(|special| token.is(*special));
+            let from = parser.at.max(start + 1);
+            let left = tokens.get(from..).unwrap_or_default();
+            let next = if fault == Fault::Group { Some(0) } else { left.iter().position(resumes) };
+            parser.at = next.map_or(tokens.len(), |next| from + next);
+        }
+        let more = parser.take(',') || parser.take(';') && parser.at < tokens.len();
+        if !more && parser.at >= tokens.len() {
+            return (parser.specs, flaws);
+        }
+    }
+}
+
 /// Whether some tokens of a list are one mailbox or group.
 pub(super) fn is_address(list: &str, tokens: &[Token<'_>], letters: Letters) -> bool {
     let mut parser = Parser { list, tokens, at: 0, letters, specs: Vec::new() };

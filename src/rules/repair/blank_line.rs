@@ -68,4 +68,12 @@ mod tests {
         untouched("blank-line", ": nothing\r\nFrom: a@example.com\r\n\r\nx");
         untouched("blank-line", "A: b\r\n\r\n<p>\r\n");
     }
+
+    #[test]
+    fn fields_behind_the_first_line_of_the_body_do_not_keep_a_header_open() {
+        assert_eq!(
+            mended("A: b\r\nhello\r\n<p>\r\nSubject: x\r\n\r\ny"),
+            "A: b\r\n\r\nhello\r\n<p>\r\nSubject: x\r\n\r\ny"
+        );
+    }
 }

@@ -18,7 +18,12 @@ pub(super) const ROW: RepairRow = RepairRow {
         for at in positions {
             match mending.header().name(at) {
                 Some(_) => tidy(mending, at),
-                None => stray(mending, at),
+                None => {
+                    // What the line became part of has all its folded lines now.
+                    if let Some(at) = stray(mending, at) {
+                        tidy(mending, at);
+                    }
+                }
             }
         }
         Ok(())
@@ -48,29 +53,34 @@ fn tidy(mending: &mut Mending<'_>, at: usize) {
     mending.put(at, octets);
 }
 
-/// A line that is no field.
-fn stray(mending: &mut Mending<'_>, at: usize) {
+/// A line that is no field; the field that it became, or became part of.
+fn stray(mending: &mut Mending<'_>, at: usize) -> Option<usize> {
     let has_body = !mending.draft.rest.is_empty();
     match classify(mending.header(), at, has_body) {
-        Stray::Nameless => mending.remove(at),
+        Stray::Nameless => {
+            mending.remove(at);
+            None
+        }
         Stray::Named(name) => {
             let whole = mending.header().whole(at);
             let colon = whole.iter().position(|octet| *octet == b':').unwrap_or_default();
             let octets = [name.as_str().as_bytes(), whole.get(colon..).unwrap_or_default()].concat();
             mending.put(at, octets);
+            Some(at)
         }
         Stray::Fold => {
-            let before = mending.header().positions().take_while(|position| *position < at).last();
-            let Some(before) = before else { return };
+            let before = mending.header().positions().take_while(|position| *position < at).last()?;
             let octets = [mending.header().whole(before), b" ", mending.header().whole(at)].concat();
             mending.remove(at);
             mending.put(before, octets);
+            Some(before)
         }
         Stray::Kept => {
             let octets = [b"X-Stray-Line: ", mending.header().whole(at).trim_ascii_start()].concat();
             mending.put(at, octets);
+            Some(at)
         }
-        Stray::Body => {}
+        Stray::Body => None,
     }
 }
 
@@ -120,5 +130,15 @@ mod tests {
     #[test]
     fn a_legal_header_is_left_alone() {
         untouched("field-syntax", "From: a\r\nSubject: x\r\n y\r\nX-Empty:\r\n\r\n A : b\r\n");
+    }
+
+    #[test]
+    fn a_stray_line_that_is_kept_loses_its_empty_folded_lines_too() {
+        for (raw, right) in [
+            ("stray\r\n \r\nFrom: a@example.com\r\n\r\nx", "X-Stray-Line: stray\r\nFrom: a@example.com\r\n\r\nx"),
+            ("Foo Bar: b\r\n\t\r\nFrom: a@example.com\r\n\r\nx", "X-Foo-Bar: b\r\nFrom: a@example.com\r\n\r\nx"),
+        ] {
+            assert_eq!(repaired("field-syntax", raw).as_deref(), Ok(right));
+        }
     }
 }

@@ -53,6 +53,11 @@ fn stripped(whole: &[u8]) -> Vec<u8> {
             out.extend_from_slice(whole.get(line.content_end..line.end).unwrap_or_default());
         }
     }
+    // A blank that a NUL stood before would make it the folded end of another field.
+    let blanks = out.iter().take_while(|octet| matches!(octet, b' ' | b'\t')).count();
+    if !matches!(whole.first(), Some(b' ' | b'\t')) {
+        out.drain(..blanks);
+    }
     out
 }
 
@@ -97,6 +102,7 @@ fn part_body(mending: &mut Mending<'_>, body: &mut Body, index: usize) {
         Shape::Multipart { preamble, epilogue } => {
             for span in [preamble, epilogue] {
                 if memchr(0, body.octets(&span)).is_some() {
+                    mending.note(&format!("NUL octets around the parts of {} became blanks", body.label(index)));
                     let blank = |octet: &u8| if *octet == 0 { b' ' } else { *octet };
                     body.replace(span.clone(), body.octets(&span).iter().map(blank).collect::<Bytes>());
                 }
@@ -143,5 +149,10 @@ mod tests {
         untouched("nul", "Content-Type: multipart/signed; boundary=b\r\n\r\n--b\r\n\r\n\0\r\n--b--\r\n");
         untouched("nul", "Content-Transfer-Encoding: x-uuencode\r\n\r\n\0\r\n");
         untouched("nul", "Content-Type: text/plain\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\0\r\n");
+    }
+
+    #[test]
+    fn a_line_does_not_become_the_fold_of_the_field_before_it() {
+        assert_eq!(repaired("nul", "A: b\r\n\0 c: d\r\n\r\nx").as_deref(), Ok("A: b\r\nc: d\r\n\r\nx"));
     }
 }

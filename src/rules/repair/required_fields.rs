@@ -12,7 +12,9 @@ pub(super) const ROW: RepairRow = RepairRow {
     doc: "a missing or empty From is made of the envelope's sender, for a bounce of our own name (RFC 6409 section 8)",
     apply: |mending| {
         let fields: Vec<usize> = mending.header().find("From").collect();
-        let full = fields.iter().any(|at| !mending.header().unfolded(*at).is_empty());
+        // Controls alone, which become blanks, are nothing either.
+        let is_shown = |octet: &u8| !octet.is_ascii_control() && *octet != b' ';
+        let full = fields.iter().any(|at| mending.header().raw(*at).iter().any(is_shown));
         let hostname = &mending.facts.hostname;
         let sender = match &mending.draft.envelope.sender.0 {
             Some(sender) => sender.to_string(),
@@ -40,5 +42,11 @@ mod tests {
         assert_eq!(repaired("required-fields", "To: a@example.com\r\n\r\nx").as_deref(), Ok(from));
         assert_eq!(repaired("required-fields", "From:\r\nTo: a@example.com\r\n\r\nx").as_deref(), Ok(from));
         untouched("required-fields", "From: b@example.com\r\n\r\nx");
+    }
+
+    #[test]
+    fn a_from_of_controls_alone_is_empty() {
+        let made = repaired("required-fields", "From: \u{e}\r\n\r\nx");
+        assert_eq!(made.as_deref(), Ok("From: sender@example.com\r\n\r\nx"));
     }
 }

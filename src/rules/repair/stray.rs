@@ -61,7 +61,7 @@ pub(super) fn classify(header: &Header, at: usize, has_body: bool) -> Stray {
         return Stray::Fold;
     }
     let named = named(trimmed);
-    if trimmed.starts_with("--") || trimmed.starts_with('<') || !has_body || !goes_on(header, at) && named.is_none() {
+    if begins_body(trimmed) || !has_body || !goes_on(header, at) && named.is_none() {
         return Stray::Body;
     }
     match (named, before) {
@@ -83,12 +83,21 @@ pub(super) fn is_parameter(text: &str) -> bool {
         && attribute.bytes().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'*'))
 }
 
-/// Whether a field follows that tells that the header has not ended yet.
+/// Whether a line is a delimiter or a tag, which stand in no header.
+fn begins_body(line: &str) -> bool {
+    line.starts_with("--") || line.starts_with('<')
+}
+
+/// Whether a field follows that tells that the header has not ended yet; what stands behind the body's first line is none.
 fn goes_on(header: &Header, at: usize) -> bool {
     let later = header.positions().filter(|position| *position > at);
-    let mut names = later
-        .take_while(|position| !header.whole(*position).starts_with(b"--"))
-        .filter_map(|position| header.name(position));
+    let ends = |position: &usize| {
+        let whole = header.whole(*position);
+        let line = whole.split(|octet| matches!(octet, b'\r' | b'\n')).next().unwrap_or_default();
+        whole.starts_with(b"--")
+            || header.name(*position).is_none() && begins_body(String::from_utf8_lossy(line).trim())
+    };
+    let mut names = later.take_while(|position| !ends(position)).filter_map(|position| header.name(position));
     names.any(|name| KNOWN.contains(&name.to_ascii_lowercase().as_str()))
 }
 

@@ -105,7 +105,10 @@ pub(super) fn mailboxes(list: &str) -> Vec<String> {
             }
             ',' | ';' if closer.is_none() => pieces.push(String::new()),
             // The name of a group ends here; inside a mailbox it is for `fault` to refuse.
-            ':' if closer.is_none() && !piece.contains(['<', '@']) => piece.clear(),
+            // A quoted name may hold anything.
+            ':' if closer.is_none() && !piece.split('"').step_by(2).any(|text| text.contains(['<', '@'])) => {
+                piece.clear()
+            }
             _ => piece.push(c),
         }
     }

@@ -6,7 +6,7 @@
 use super::{Finding, Severity};
 use crate::{
     header::Header,
-    mime::address::{Fault, Flaw, Letters, check},
+    mime::address::{Fault, Flaw, Letters, Spec, survey},
 };
 
 /// The fields whose addresses SES is seen to read.
@@ -19,29 +19,34 @@ pub(super) fn finding(header: &Header, at: usize, line: usize) -> Option<Finding
     let name = header.name(at).filter(|name| FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)))?;
     let value = header.unfolded(at);
     let list = String::from_utf8_lossy(&value);
-    let Flaw { fault, near } = flaw(&list)?;
-    let (severity, text) = match said(fault) {
-        _ if fault == Fault::Empty && name.eq_ignore_ascii_case("from") => {
-            (Severity::Refuse, "Missing required header 'From'.".to_owned())
-        }
+    let from = name.eq_ignore_ascii_case("from");
+    let (specs, mut flaws) = flaws(&list);
+    let nobody = specs.is_empty() && flaws.iter().all(|flaw| flaw.fault == Fault::Separator);
+    // A group without members names nobody.
+    if from && (nobody || !list.contains('@')) {
+        flaws.push(Flaw { fault: Fault::Empty, near: list.trim() });
+    }
+    let told = |flaw: &Flaw<'_>| match said(flaw.fault) {
+        _ if flaw.fault == Fault::Empty && from => (Severity::Refuse, "Missing required header 'From'.".to_owned()),
         Some(text) => (Severity::Refuse, text.to_owned()),
-        None => (Severity::Warn, fault.to_string()),
+        None => (Severity::Warn, flaw.fault.to_string()),
     };
+    // What only may be refused hides nothing that is.
+    let worst = flaws.iter().find(|flaw| told(flaw).0 == Severity::Refuse).or(flaws.first())?;
+    let ((severity, text), near) = (told(worst), worst.near);
     let shown: String = near.chars().take(SHOWN).collect();
     Some(Finding { severity, line, reason: format!("{name}: {text}: {shown:?}") })
 }
 
-/// The first fault of a list; letters outside ASCII are one in addresses only, here.
-fn flaw(list: &str) -> Option<Flaw<'_>> {
-    let specs = match check(list, Letters::Utf8) {
-        Ok(specs) => specs,
-        Err(flaw) => return Some(flaw),
-    };
-    specs.into_iter().find_map(|spec| match (spec.local.is_ascii(), spec.domain.is_ascii()) {
+/// The addresses of a list and its faults; letters outside ASCII are one in addresses only, here.
+fn flaws(list: &str) -> (Vec<Spec<'_>>, Vec<Flaw<'_>>) {
+    let (specs, mut flaws) = survey(list, Letters::Utf8);
+    flaws.extend(specs.iter().filter_map(|spec| match (spec.local.is_ascii(), spec.domain.is_ascii()) {
         (true, true) => None,
         (false, _) => Some(Flaw { fault: Fault::LocalNotAscii, near: spec.local }),
         (true, false) => Some(Flaw { fault: Fault::DomainNotAscii, near: spec.domain }),
-    })
+    }));
+    (specs, flaws)
 }
 
 /// The text with which SES was seen to refuse such an address.
@@ -127,6 +132,26 @@ mod tests {
             ),
         ] {
             assert_eq!(found(field), format!("line 3: To: {reason} (perhaps)"));
+        }
+    }
+
+    #[test]
+    fn what_may_be_refused_hides_nothing_that_is() {
+        for (field, reason) in [
+            ("From: ;; a@b.example, 1 Jan", "Local address contains control or whitespace: \"1 Jan\""),
+            ("From: :@", "Missing local name: \"@\""),
+            ("From: A. Doe <a b@c.example>", "Local address contains control or whitespace: \"<a b@c.example>\""),
+            ("From: a@b.example; 用@c.example", "Local address contains illegal character: \"用\""),
+        ] {
+            assert_eq!(found(field), format!("line 3: From: {reason}"));
+        }
+    }
+
+    #[test]
+    fn a_from_of_an_empty_group_is_none() {
+        for value in [":", "undisclosed-recipients:;", "\"a b@c\":;", "(nobody)"] {
+            let reason = format!("line 3: From: Missing required header 'From'.: {value:?}");
+            assert_eq!(found(&format!("From: {value}")), reason);
         }
     }
 }
