@@ -86,9 +86,11 @@ pub(super) fn is_parameter(text: &str) -> bool {
 /// Whether a field follows that tells that the header has not ended yet.
 fn goes_on(header: &Header, at: usize) -> bool {
     let later = header.positions().filter(|position| *position > at);
-    let mut names = later
-        .take_while(|position| !header.whole(*position).starts_with(b"--"))
-        .filter_map(|position| header.name(position));
+    let is_body = |position: &usize| {
+        let whole = header.whole(*position);
+        whole.starts_with(b"--") || whole.starts_with(b"<") && header.name(*position).is_none()
+    };
+    let mut names = later.take_while(|position| !is_body(position)).filter_map(|position| header.name(position));
     names.any(|name| KNOWN.contains(&name.to_ascii_lowercase().as_str()))
 }
 
