@@ -2,7 +2,7 @@
 
 # The steps of a target are an order, also under -j.
 .NOTPARALLEL:
-.PHONY: help run test build check bench clean
+.PHONY: help run test build check bench fuzz clean
 
 help:
 	@echo 'make run     try it: a gateway on 127.0.0.1:2525 that delivers into .outbox, and one mail through it'
@@ -10,6 +10,7 @@ help:
 	@echo 'make build   the development binary, target/debug/headgate'
 	@echo 'make check   formatting and lints only'
 	@echo 'make bench   how fast the parts are'
+	@echo 'make fuzz    feeds each target of fuzz/ for a minute; scripts/fuzz feeds one as long as you like'
 	@echo 'make clean   remove what the other targets made here'
 
 run:
@@ -39,6 +40,10 @@ bench:
 	@scripts/install build
 	AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=bench cargo bench --locked --bench parts
 
+fuzz:
+	@scripts/install build
+	for target in header editor mime session rules; do scripts/fuzz $$target 60 || exit 1; done
+
 clean:
 	cargo clean
-	rm -rf .outbox .tools
+	rm -rf .outbox .tools fuzz/target fuzz/corpus fuzz/seeds fuzz/artifacts

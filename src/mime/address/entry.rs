@@ -286,7 +286,9 @@ fn undisclosed(tokens: &[Token<'_>]) -> Option<String> {
     let tokens: Vec<Token<'_>> = tokens.iter().filter(|token| !token.is('<') && !token.is('>')).copied().collect();
     let text = plain(&tokens);
     let start = text.trim_start().get(.."undisclosed".len())?;
-    start.eq_ignore_ascii_case("undisclosed").then(|| format!("{}:;", phrase(&name(&tokens).0)))
+    // An encoded-word may hide anything behind it, even addresses.
+    let is_plain = text.chars().all(|one| one.is_alphanumeric() || matches!(one, ' ' | '-' | '_' | '.' | '\''));
+    (is_plain && start.eq_ignore_ascii_case("undisclosed")).then(|| format!("{}:;", phrase(&name(&tokens).0)))
 }
 
 /// Whether a word is more likely the name of an account than of a person: `root`, `MAILER-DAEMON`, but not `Evan`.

@@ -21,10 +21,8 @@ pub(super) const ROW: RepairRow = RepairRow {
 };
 
 fn apply(mending: &mut Mending<'_>, at: usize, name: &str) {
-    let list = value::text(mending.header(), at);
-    let hostname = &mending.facts.hostname;
-    let own = hostname.contains('.').then_some(hostname.as_str());
-    match mend(&list, Letters::Utf8, own) {
+    let list = value::list(mending.header(), at);
+    match mend(&list, Letters::Utf8, value::own_domain(&mending.facts.hostname)) {
         // Without From a message is refused; what it could be made of is known to `required-fields`.
         Mended::Empty if name.eq_ignore_ascii_case("From") => {}
         Mended::Empty => mending.remove(at),

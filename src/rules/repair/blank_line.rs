@@ -63,6 +63,12 @@ mod tests {
     }
 
     #[test]
+    fn a_field_in_the_body_does_not_make_the_lines_before_it_a_header() {
+        let raw = "A: b\r\nFoo bar\r\n<p>\r\nCc: x\r\n\r\nhi\r\n";
+        assert_eq!(mended(raw), raw.replace("Foo", "\r\nFoo"));
+    }
+
+    #[test]
     fn a_broken_line_in_the_midst_of_a_header_ends_nothing() {
         untouched("blank-line", "Content-Type: text/plain;\r\ncharset=utf-8\r\nFrom: a@example.com\r\n\r\nx");
         untouched("blank-line", ": nothing\r\nFrom: a@example.com\r\n\r\nx");

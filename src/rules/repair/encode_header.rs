@@ -8,7 +8,7 @@
 
 use super::{Mending, RepairRow, value};
 use crate::{
-    header::{fold, is_text, mend_unstructured},
+    header::{Piece, encode, fold, is_text, mend_unstructured, printable},
     mime::address::{Fault, Letters, Mended, Structure, check, folded, mend, to_ascii},
 };
 
@@ -48,7 +48,7 @@ fn apply(mending: &mut Mending<'_>, at: usize) {
         return;
     }
     let written = if value::holds_addresses(&lower) || MORE_ADDRESSES.contains(&lower.as_str()) {
-        addresses(&name, &text)
+        addresses(&name, &text, value::own_domain(&mending.facts.hostname))
     } else if let Some(structure) = structure(&lower) {
         is_odd(text.as_bytes()).then(|| fold(&name, &to_ascii(&text, structure)))
     } else {
@@ -74,15 +74,31 @@ fn structure(name: &str) -> Option<Structure> {
 
 /// An address field, if it needs a change. Names and comments are encoded; a list that is none is taken as text, so
 /// that the header is ASCII all the same.
-fn addresses(name: &str, list: &str) -> Option<String> {
-    let fault = check(list, Letters::Ascii).err()?.fault;
-    if !is_odd(list.as_bytes()) && fault != Fault::Word {
-        return None;
+fn addresses(name: &str, text: &str, own: Option<&str>) -> Option<String> {
+    let list = printable(text);
+    let changed = list != text;
+    match check(&list, Letters::Ascii) {
+        Ok(_) => return changed.then(|| folded(name, &list)),
+        Err(flaw) if !is_odd(text.as_bytes()) && flaw.fault != Fault::Word => return None,
+        Err(_) => {}
     }
-    match mend(list, Letters::Ascii, None) {
+    match mend(&list, Letters::Ascii, None) {
         Mended::Written(list) => Some(folded(name, &list)),
         Mended::Right => None,
-        Mended::Empty | Mended::Unreadable => mend_unstructured(list).map(|value| fold(name, &value)),
+        Mended::Empty | Mended::Unreadable => {
+            let written = as_text(&list, own);
+            (changed || written != list).then(|| fold(name, &written))
+        }
+    }
+}
+
+/// A list that cannot be read, as text. Encoded by words it might become one that can be read, in another way than it
+/// was meant, since a word hides what is wrong with it; then all of it is encoded together.
+fn as_text(list: &str, own: Option<&str>) -> String {
+    let Some(words) = mend_unstructured(list) else { return list.to_owned() };
+    match mend(&words, Letters::Utf8, own) {
+        Mended::Right | Mended::Unreadable => words,
+        Mended::Written(_) | Mended::Empty => encode(&[Piece::Foreign(list.trim().into())]),
     }
 }
 
@@ -114,6 +130,26 @@ mod tests {
             let raw = format!("{field}\r\n\r\né");
             assert_eq!(repaired("encode-header", &raw), Ok(format!("{ascii}\r\n\r\né")), "{field}");
             untouched("encode-header", &format!("{ascii}\r\n\r\né"));
+        }
+    }
+
+    #[test]
+    fn a_list_that_nobody_can_read_is_none_that_somebody_can_read_once_it_is_encoded() {
+        for list in [
+            "a@example.com\u{ff}\u{ff}\u{7f}bject: out ofna  deitor",
+            "The Team: one@example.net, two@exa\u{1}\u{0}2;, three@example.net",
+            "undisclosed-recipi3=A4h?= <elay.eixample.org:d@b\u{fc}cher.example>",
+            "Evan <a@exam \u{178}l",
+            "\"b@examp: c@example.\u{fd}\u{ff} net",
+        ] {
+            let all = ["addresses", "idn", "encode-header"];
+            let once = mended(&all, format!("To: {list}\r\n\r\nx").as_bytes()).unwrap();
+            assert!(once.is_ascii(), "{list:?}");
+            assert_eq!(
+                mended(&all, &once).map(|twice| twice.escape_ascii().to_string()),
+                Ok(once.escape_ascii().to_string()),
+                "{list:?}"
+            );
         }
     }
 

@@ -22,7 +22,7 @@ fn apply(mending: &mut Mending<'_>, at: usize, name: &str) -> Result<(), Reply> 
     if mending.header().raw(at).is_ascii() {
         return Ok(());
     }
-    let list = value::text(mending.header(), at);
+    let list = value::list(mending.header(), at);
     let Ok(specs) = check(&list, Letters::Utf8) else { return Ok(()) };
     if let Some(spec) = specs.iter().find(|spec| !spec.local.is_ascii()) {
         let address = format!("{}@{}", spec.local, spec.domain);

@@ -1,6 +1,6 @@
 //! What the repairs of values share: which fields hold addresses, and the text of a value.
 
-use crate::header::{Header, text_in};
+use crate::header::{Header, printable, text_in};
 
 /// The fields whose value is an address list (RFC 5322 section 3.6, and what came later).
 const ADDRESS_FIELDS: &[&str] = &[
@@ -32,6 +32,17 @@ pub(super) fn holds_addresses(name: &str) -> bool {
 pub(super) fn address_fields(header: &Header) -> Vec<(usize, String)> {
     let named = header.positions().filter_map(|at| Some((at, header.name(at)?.to_owned())));
     named.filter(|(_, name)| holds_addresses(name)).collect()
+}
+
+/// The unfolded list of an address field. Controls are blanks, which they become in the end: a list that is read
+/// with them would be another one than is written.
+pub(super) fn list(header: &Header, at: usize) -> String {
+    printable(&text(header, at))
+}
+
+/// The domain that a local part alone gets: our own name, if it is one.
+pub(super) fn own_domain(hostname: &str) -> Option<&str> {
+    hostname.contains('.').then_some(hostname)
 }
 
 /// The unfolded text of a value, in UTF-8 or the charset of the message.
