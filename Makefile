@@ -41,7 +41,7 @@ bench:
 	AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=bench cargo bench --locked --bench parts
 
 fuzz:
-	@scripts/install build
+	@scripts/install fuzz
 	for target in header editor mime session rules; do scripts/fuzz $$target 60 || exit 1; done
 
 clean:
