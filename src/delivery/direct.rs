@@ -127,7 +127,7 @@ impl Direct {
             let attempt =
                 Attempt { id, feedback, recipients: envelope.recipients, message: message.to_bytes(), options };
             drop(message);
-            let outcome = upstream.send(attempt).await;
+            let outcome = upstream.send(attempt).await.worst();
             drop(room);
             shared.metrics.attempt(outcome.fate.word());
             if outcome.alarm {

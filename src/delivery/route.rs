@@ -37,8 +37,8 @@ impl Router {
 #[cfg(test)]
 mod tests {
     use crate::{
-        mail::{Enhanced, Envelope, Message, Outcome, Reply, Soon},
-        upstream::{Attempt, Finding},
+        mail::{Enhanced, Envelope, Message, Outcome, Outcomes, Reply, Soon},
+        upstream::{Attempt, Capacity, Finding},
     };
 
     use super::*;
@@ -54,8 +54,17 @@ mod tests {
             Vec::new()
         }
 
-        fn send(&self, _: Attempt) -> Soon<'_, Outcome> {
-            Box::pin(std::future::ready(Outcome::refused(Reply::new(451, Enhanced(4, 0, 0), "no"), "no")))
+        fn batch(&self) -> usize {
+            50
+        }
+
+        fn send(&self, _: Attempt) -> Soon<'_, Outcomes> {
+            let outcome = Outcome::refused(Reply::new(451, Enhanced(4, 0, 0), "no"), "no");
+            Box::pin(std::future::ready(Outcomes::All(outcome)))
+        }
+
+        fn check(&self) -> Soon<'_, Result<Capacity, String>> {
+            Box::pin(std::future::ready(Ok(Capacity::default())))
         }
     }
 

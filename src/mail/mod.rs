@@ -19,7 +19,7 @@ pub use envelope::{Envelope, Sender};
 pub use id::Id;
 pub use message::Message;
 pub use options::Options;
-pub use outcome::{Fate, Outcome};
+pub use outcome::{Fate, Outcome, Outcomes, Pressure};
 pub use period::Period;
 pub use reply::{Enhanced, Reply};
 pub use size::Size;
