@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     bounce,
-    intake::{Accepted, Receipt, Sink},
+    intake::{Accepted, Receipt, Sink, Story},
     log::{AccessLog, Event, Record},
     mail::{Address, Enhanced, Outcome, Reply, Soon},
     metrics::Metrics,
@@ -123,7 +123,7 @@ impl Direct {
             let started = Instant::now();
             let mut record = Record::new(Event::Attempt, accepted.id);
             record.set_envelope(&accepted.envelope);
-            let Accepted { id, envelope, message, options } = accepted;
+            let Accepted { id, envelope, message, options, .. } = accepted;
             let attempt =
                 Attempt { id, feedback, recipients: envelope.recipients, message: message.to_bytes(), options };
             drop(message);
@@ -145,7 +145,7 @@ impl Direct {
 }
 
 impl Sink for Direct {
-    fn take(&self, accepted: Accepted) -> Soon<'_, Receipt> {
+    fn take<'a>(&'a self, accepted: Accepted, _: &'a Story) -> Soon<'a, Receipt> {
         Box::pin(self.deliver(accepted))
     }
 }

@@ -63,7 +63,9 @@ pub struct Ask {
     pub until: Timestamp,
     /// How many messages at most.
     pub count: usize,
-    /// The upstreams that take mail now; messages that have to go elsewhere are left alone.
+    /// Whether messages that may go anywhere are wanted.
+    pub any: bool,
+    /// The upstreams whose own messages are wanted.
     pub routes: Vec<String>,
 }
 
@@ -175,7 +177,7 @@ pub struct Try {
 
 impl Try {
     /// The attempt that a lost lease may stand for.
-    pub(super) fn interrupted(time: Timestamp, recipients: Vec<u32>) -> Self {
+    pub fn interrupted(time: Timestamp, recipients: Vec<u32>) -> Self {
         Self {
             upstream: String::new(),
             began: time,
@@ -203,12 +205,12 @@ pub struct Settlement {
     pub tries: Vec<Try>,
     /// Recipients that are settled now.
     pub settled: Vec<(u32, Settled)>,
-    /// Recipients whose failure `report` tells, or cannot be told to anyone.
+    /// Recipients whose failure one of `reports` tells, or cannot be told to anyone.
     pub reported: Vec<u32>,
-    /// Whether `report` gives notice of a delay.
+    /// Whether one of `reports` gives notice of a delay.
     pub noticed: bool,
-    /// A report, put with the same commit.
-    pub report: Option<Entry>,
+    /// Reports, put with the same commit.
+    pub reports: Vec<Entry>,
     /// Identities that delivered.
     pub identities: Vec<String>,
     /// What becomes of the message.
@@ -220,8 +222,15 @@ pub struct Settlement {
 pub enum Then {
     /// The lease goes on until that time.
     Keep(Timestamp),
-    /// The lease ends. Due at that time when a recipient is not settled, else finished; and why it waits.
-    Wait(Timestamp, String),
+    /// The lease ends; the message is finished when no recipient is left, else queued again.
+    Wait {
+        /// When it is due.
+        due: Timestamp,
+        /// Why it waits.
+        reason: String,
+        /// Whether this was a round of attempts, which makes the next wait longer.
+        counted: bool,
+    },
 }
 
 /// What an operator wants done.

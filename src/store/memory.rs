@@ -128,8 +128,8 @@ impl Row {
         self.noticed |= settlement.noticed;
         match settlement.then {
             Then::Keep(until) => self.when = Some(until),
-            Then::Wait(due, reason) => {
-                self.rounds += 1;
+            Then::Wait { due, reason, counted } => {
+                self.rounds += u32::from(counted);
                 if self.pending().next().is_none() {
                     self.finish(settlement.time);
                 } else {
@@ -209,7 +209,7 @@ impl Inside {
     }
 
     fn lease(&mut self, ask: &Ask) -> Vec<Lease> {
-        let takes = |row: &Row| row.route.as_ref().is_none_or(|route| ask.routes.contains(route));
+        let takes = |row: &Row| row.route.as_ref().map_or(ask.any, |route| ask.routes.contains(route));
         let due = |row: &Row| row.state == State::Queued && row.when.is_some_and(|when| when <= ask.now);
         let mut found: Vec<(Timestamp, Id)> = self
             .messages
@@ -227,7 +227,10 @@ impl Inside {
         if row.state != State::Leased || row.lease != settlement.lease {
             return Err(StoreError::Stale);
         }
-        if let Some(report) = settlement.report.take() {
+        if settlement.reports.iter().any(|report| self.messages.contains_key(&report.id)) {
+            return Err(StoreError::Duplicate);
+        }
+        for report in settlement.reports.drain(..) {
             self.put(report)?;
         }
         for identity in settlement.identities.drain(..) {

@@ -64,7 +64,7 @@ pub trait Store: Send + Sync {
     /// The message of an unfinished entry.
     fn message(&self, id: Id) -> Soon<'_, Result<Option<Message>, StoreError>>;
 
-    /// Commits what a lease brought: fates, attempts and perhaps a report, all or nothing.
+    /// Commits what a lease brought: fates, attempts and perhaps reports, all or nothing.
     ///
     /// # Errors
     /// [`StoreError::Stale`] when the lease is not the message's present one.

@@ -26,7 +26,10 @@ async fn a_message_waits_for_its_own_upstream(store: &dyn Store) {
     assert_eq!(store.next_due().await.unwrap(), Some(at(0)));
     let mut asked = ask(0, 10);
     asked.routes = vec!["ohio".to_owned()];
+    store.put(entry(&["a@example.com"])).await.unwrap();
+    asked.any = false;
     assert_eq!(store.lease(asked).await.unwrap()[0].id, elsewhere.id);
+    assert_eq!(store.lease(ask(0, 10)).await.unwrap().len(), 1);
     assert_eq!(store.next_due().await.unwrap(), None);
 }
 
@@ -60,7 +63,12 @@ async fn a_settled_lease_is_over(store: &dyn Store) {
     store.settle(settlement(&lease, 1)).await.unwrap();
     assert_eq!(store.settle(settlement(&lease, 2)).await, Err(StoreError::Stale));
     assert!(store.lease(ask(30, 10)).await.unwrap().is_empty());
-    assert_eq!(store.lease(ask(31, 10)).await.unwrap()[0].rounds, 1);
+    let second = store.lease(ask(31, 10)).await.unwrap().remove(0);
+    assert_eq!(second.rounds, 1);
+    let mut uncounted = settlement(&second, 32);
+    uncounted.then = Then::Wait { due: at(40), reason: "slower".to_owned(), counted: false };
+    store.settle(uncounted).await.unwrap();
+    assert_eq!(store.lease(ask(40, 10)).await.unwrap()[0].rounds, 1);
     let unknown = Lease { id: Id::mint(), ..lease };
     assert_eq!(store.settle(settlement(&unknown, 1)).await, Err(StoreError::Stale));
 }

@@ -43,7 +43,7 @@ pub(super) fn entry(recipients: &[&str]) -> Entry {
 }
 
 pub(super) fn ask(now: i64, count: usize) -> Ask {
-    Ask { now: at(now), until: at(now + 300), count, routes: vec!["ireland".to_owned()] }
+    Ask { now: at(now), until: at(now + 300), count, any: true, routes: vec!["ireland".to_owned()] }
 }
 
 /// The one lease that can be had.
@@ -88,9 +88,9 @@ pub(super) fn settlement(lease: &Lease, seconds: i64) -> Settlement {
         settled: Vec::new(),
         reported: Vec::new(),
         noticed: false,
-        report: None,
+        reports: Vec::new(),
         identities: Vec::new(),
-        then: Then::Wait(at(seconds + 30), "later".to_owned()),
+        then: Then::Wait { due: at(seconds + 30), reason: "later".to_owned(), counted: true },
     }
 }
 

@@ -40,7 +40,7 @@ async fn a_failure_is_handed_out_until_it_is_reported(store: &dyn Store) {
     let report = Entry { sender: Sender(None), ..entry(&["sender@example.com"]) };
     let mut told = settlement(&second, 32);
     told.reported = vec![1];
-    told.report = Some(report.clone());
+    told.reports = vec![report.clone()];
     told.noticed = true;
     store.settle(told).await.unwrap();
     assert!(store.message(report.id).await.unwrap().is_some());
@@ -56,7 +56,7 @@ async fn a_settlement_is_all_or_nothing(store: &dyn Store) {
     let mut broken = settlement(&lease, 1);
     broken.settled = vec![(0, settled(Status::Failed, 1))];
     broken.tries = vec![attempt(&[0])];
-    broken.report = Some(Entry { id: put.id, ..entry(&["sender@example.com"]) });
+    broken.reports = vec![Entry { id: put.id, ..entry(&["sender@example.com"]) }];
     assert_eq!(store.settle(broken).await, Err(StoreError::Duplicate));
     let account = store.show(put.id).await.unwrap().unwrap();
     assert_eq!((account.summary.state, account.tries.len()), (State::Leased, 0));

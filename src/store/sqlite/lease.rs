@@ -17,7 +17,7 @@ pub(super) fn lease(connection: &Connection, ask: &Ask) -> std::result::Result<V
         "SELECT time, seq FROM message WHERE state = ?1 AND route = ?2 AND time <= ?3 ORDER BY time, seq LIMIT ?4",
     )?;
     let count = i64::try_from(ask.count).unwrap_or(i64::MAX);
-    for route in std::iter::once("").chain(ask.routes.iter().map(String::as_str)) {
+    for route in ask.any.then_some("").into_iter().chain(ask.routes.iter().map(String::as_str)) {
         let parameters = params![state(State::Queued), route, millis(ask.now), count];
         let rows = select.query_map(parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
         for row in rows {

@@ -60,7 +60,7 @@ pub(super) fn settle(connection: &Connection, settlement: &Settlement) -> Result
     if settlement.noticed {
         connection.prepare_cached("UPDATE message SET noticed = 1 WHERE seq = ?1")?.execute([head.seq])?;
     }
-    if let Some(report) = &settlement.report {
+    for report in &settlement.reports {
         put::put(connection, report, false)?;
     }
     let mut identity = connection.prepare_cached("INSERT OR REPLACE INTO identity (name, time) VALUES (?1, ?2)")?;
@@ -78,29 +78,29 @@ fn end(connection: &Connection, head: &Head, settlement: &Settlement) -> Result<
                 .execute(params![head.seq, millis(*until)])?;
             Ok(Leftover::default())
         }
-        Then::Wait(due, reason) => {
+        Then::Wait { due, reason, counted } => {
             let open = connection
                 .prepare_cached("SELECT EXISTS (SELECT 1 FROM recipient WHERE seq = ?1 AND status = 0)")?
                 .query_row([head.seq], |row| row.get::<_, bool>(0))?;
             if !open {
-                return finish(connection, head, settlement.time);
+                return finish(connection, head, (settlement.time, *counted));
             }
             connection
                 .prepare_cached(
-                    "UPDATE message SET state = ?2, time = ?3, rounds = rounds + 1, reason = ?4 WHERE seq = ?1",
+                    "UPDATE message SET state = ?2, time = ?3, rounds = rounds + ?5, reason = ?4 WHERE seq = ?1",
                 )?
-                .execute(params![head.seq, state(State::Queued), millis(*due), reason])?;
+                .execute(params![head.seq, state(State::Queued), millis(*due), reason, counted])?;
             Ok(Leftover::default())
         }
     }
 }
 
-fn finish(connection: &Connection, head: &Head, time: Timestamp) -> Result<Leftover, StoreError> {
+fn finish(connection: &Connection, head: &Head, (time, counted): (Timestamp, bool)) -> Result<Leftover, StoreError> {
     connection
         .prepare_cached(
-            "UPDATE message SET state = ?2, route = '', time = ?3, rounds = rounds + 1, body = ?4 WHERE seq = ?1",
+            "UPDATE message SET state = ?2, route = '', time = ?3, rounds = rounds + ?5, body = ?4 WHERE seq = ?1",
         )?
-        .execute(params![head.seq, state(State::Finished), millis(time), GONE])?;
+        .execute(params![head.seq, state(State::Finished), millis(time), GONE, counted])?;
     connection.prepare_cached("DELETE FROM body WHERE seq = ?1")?.execute([head.seq])?;
     Ok(Leftover { file: head.body > IN_ROW })
 }
@@ -167,7 +167,7 @@ pub(super) fn order(connection: &Connection, id: Id, order: &Order) -> Result<(O
             for ordinal in ordinals {
                 fate(connection, (head.seq, ordinal), &Settled::removed(*time))?;
             }
-            leftover = finish(connection, &head, *time)?;
+            leftover = finish(connection, &head, (*time, false))?;
         }
         Order::Replace(entry) => leftover = replace(connection, &head, entry)?,
     }
