@@ -20,14 +20,23 @@ use mail_builder::{
     mime::{BodyPart, MimePart},
 };
 
-use crate::mail::{Address, Id, Reply, Sender};
+use crate::mail::{Address, Id, Period, Reply, Sender};
 
-/// `[bounce]`: whom reports come from.
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+/// `[bounce]`: reports to senders, whom they come from, and when.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// A verified address: where SES reports about mail with the null sender, for which SES still needs an address.
+    /// A verified address: whom reports come from, and where SES reports about mail with the null sender, for which SES
+    /// still needs an address. Without it reports come from postmaster at the domain of the sender.
     pub from: String,
+    /// queue: how long a message waits until its sender is told, once, that it is late; 0s: never.
+    pub delay_notice: Period,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { from: String::new(), delay_notice: Period::seconds(0) }
+    }
 }
 
 /// The address SES reports to: the sender's, or for the null sender the one of the settings, if there is one.
