@@ -13,6 +13,7 @@ mod period;
 mod reply;
 mod size;
 
+pub(crate) use address::is_atext;
 pub use address::{Address, AddressError};
 pub use client::Client;
 pub use envelope::{Envelope, Sender};
