@@ -1,8 +1,11 @@
-//! An envelope cut into what one call takes.
+//! An envelope cut into what one call takes, and a call's recipients parted by what became of them.
 
 use std::collections::VecDeque;
 
-use crate::store::Pending;
+use crate::{
+    mail::{Outcome, Outcomes},
+    store::Pending,
+};
 
 /// Recipients of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,15 +19,35 @@ pub(super) struct Batch {
 pub(super) fn batches(pending: Vec<Pending>, size: impl Fn(Option<&str>) -> usize) -> VecDeque<Batch> {
     let mut batches: Vec<Batch> = Vec::new();
     for one in pending {
-        let room = |batch: &&mut Batch| {
-            batch.route == one.upstream && batch.recipients.len() < size(batch.route.as_deref())
-        };
+        let room =
+            |batch: &&mut Batch| batch.route == one.upstream && batch.recipients.len() < size(batch.route.as_deref());
         match batches.iter_mut().rev().find(room) {
             Some(batch) => batch.recipients.push(one),
             None => batches.push(Batch { route: one.upstream.clone(), recipients: vec![one] }),
         }
     }
     batches.into()
+}
+
+/// Recipients with the same outcome, told of together.
+pub(super) fn groups(outcomes: &Outcomes, recipients: Vec<Pending>) -> Vec<(Outcome, Vec<Pending>)> {
+    let mut groups: Vec<(Outcome, Vec<Pending>)> = Vec::new();
+    for (index, one) in recipients.into_iter().enumerate() {
+        let same = |outcome: &Outcome, other: &Outcome| {
+            outcome.fate == other.fate && outcome.reply == other.reply && outcome.remote_id == other.remote_id
+        };
+        match (groups.last_mut(), outcomes) {
+            (Some((_, group)), Outcomes::All(_)) => group.push(one),
+            _ => {
+                let outcome = outcomes.of(index);
+                match groups.iter_mut().find(|(known, _)| same(known, &outcome)) {
+                    Some((_, group)) => group.push(one),
+                    None => groups.push((outcome, vec![one])),
+                }
+            }
+        }
+    }
+    groups
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     mail::Id,
-    store::{Ask, Lease, Settlement, Then, Try},
+    store::{Ask, Lease, Settlement, StoreError, Then, Try},
 };
 
 use super::{
@@ -29,6 +29,8 @@ use super::{
 const LEASES: usize = 256;
 /// How long the dispatcher rests when the store cannot be used.
 const BROKEN: Duration = Duration::from_secs(1);
+/// How long the store is waited for before an outcome is offered to it again.
+const AGAIN: Duration = Duration::from_millis(500);
 /// How long it rests at most.
 const REST: Duration = Duration::from_secs(60);
 /// How often lost leases and old history are looked for.
@@ -95,8 +97,7 @@ impl Inner {
         let now = Timestamp::now();
         let asked = slots.num_permits();
         self.caught_up.store(true, Ordering::Release);
-        let ask =
-            Ask { now, until: now + LEASE, count: asked, any: allowance.any, routes: allowance.names };
+        let ask = Ask { now, until: now + LEASE, count: asked, any: allowance.any, routes: allowance.names };
         let leases = match self.store.lease(ask).await {
             Ok(leases) => leases,
             Err(error) => {
@@ -115,7 +116,8 @@ impl Inner {
         let until = next.and_then(|next| Duration::try_from(next.duration_since(Timestamp::now())).ok());
         // What is due and was not leased waits for an upstream that is not ready.
         let blocked = next.is_some() && until.is_none_or(|until| until.is_zero());
-        let wait = if blocked { self.router.opens_in().map_or(REST, |wait| wait.max(BROKEN)) } else { until.unwrap_or(REST) };
+        let wait =
+            if blocked { self.router.opens_in().map_or(REST, |wait| wait.max(BROKEN)) } else { until.unwrap_or(REST) };
         Pause::For(wait.min(REST))
     }
 
@@ -167,14 +169,34 @@ impl Inner {
             noticed: false,
             reports: Vec::new(),
             identities: Vec::new(),
-            then: Then::Wait {
-                due: now + self.retry.wait(id, 0),
-                reason: interrupted.cause.clone(),
-                counted: true,
-            },
+            then: Then::Wait { due: now + self.retry.wait(id, 0), reason: interrupted.cause.clone(), counted: true },
             tries: vec![interrupted],
         };
         self.settle(settlement).await;
+    }
+}
+
+impl Inner {
+    /// Commits a settlement, however long the store cannot be used: what was delivered must not be delivered again for
+    /// want of a row. False when the lease is not ours any more.
+    pub(super) async fn settle(&self, settlement: Settlement) -> bool {
+        let mut told = false;
+        loop {
+            match self.store.settle(settlement.clone()).await {
+                Ok(()) => return true,
+                Err(StoreError::Stale | StoreError::Duplicate) => {
+                    tracing::error!(id = %settlement.id, "a lease was lost before it was settled");
+                    return false;
+                }
+                Err(error) => {
+                    if !told {
+                        tracing::error!(id = %settlement.id, %error, "an outcome cannot be kept; trying until it can");
+                    }
+                    told = true;
+                    sleep(AGAIN).await;
+                }
+            }
+        }
     }
 }
 

@@ -18,17 +18,18 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     intake::{Accepted, Receipt, Sink, Story},
     log::AccessLog,
-    mail::{Enhanced, Message, Reply, Soon},
+    mail::{Enhanced, Reply, Soon},
     metrics::Metrics,
     store::{Begin, Entry, Lease, Pending, Place, Store, StoreError},
 };
 
 use super::{
-    Retry, Router,
+    DIRECT_RECIPIENTS, Direct, Retry, Router,
     details::Details,
+    identities::Identities,
     memory::Memory,
     reports::Reports,
-    round::{Identities, Round, Task},
+    round::{Round, Task},
     route::{Choice, Way},
 };
 
@@ -126,6 +127,24 @@ impl Queue {
 impl Sink for Queue {
     fn take<'a>(&'a self, accepted: Accepted, story: &'a Story) -> Soon<'a, Receipt> {
         Box::pin(self.keep(accepted, story))
+    }
+}
+
+/// Direct mode beside a store: what one answer cannot speak for is queued.
+pub struct Sorting {
+    /// For what one call can take.
+    pub direct: Direct,
+    /// For all else.
+    pub queue: Queue,
+}
+
+impl Sink for Sorting {
+    fn take<'a>(&'a self, accepted: Accepted, story: &'a Story) -> Soon<'a, Receipt> {
+        let many = accepted.envelope.recipients.len() > DIRECT_RECIPIENTS;
+        if many || accepted.held.is_some() || !accepted.options.routes.is_empty() {
+            return self.queue.take(accepted, story);
+        }
+        self.direct.take(accepted, story)
     }
 }
 
@@ -245,9 +264,4 @@ fn lease_of(entry: &Entry) -> Lease {
         size: entry.message.len() as u64,
         details: String::new(),
     }
-}
-
-/// The whole of a message.
-pub(super) fn whole(message: &Message) -> bytes::Bytes {
-    message.to_bytes()
 }

@@ -3,7 +3,7 @@
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp, ZonedDateTime};
 
 use crate::{
     bounce::{self, Kind, Original, Report},
@@ -58,12 +58,7 @@ impl Reports {
     }
 
     /// The notice of a delay.
-    pub(super) fn delayed(
-        &self,
-        about: &About<'_>,
-        waiting: &[(Pending, Reply)],
-        until: Timestamp,
-    ) -> Option<Entry> {
+    pub(super) fn delayed(&self, about: &About<'_>, waiting: &[(Pending, Reply)], until: Timestamp) -> Option<Entry> {
         let now = Timestamp::now();
         let entries: Vec<bounce::Entry> =
             waiting.iter().map(|(one, reply)| entry(&one.address, reply.clone(), now)).collect();
@@ -99,7 +94,7 @@ impl Reports {
         let client = Client::new(Ipv4Addr::LOCALHOST.into(), "report");
         let envelope = Envelope { sender: Sender(None), recipients: vec![to.clone()], smtputf8: false };
         let transaction = Transaction { id, client: client.clone(), envelope, raw: raw.clone() };
-        let (story, prepared) = self.intake.prepare(transaction, &Zoned::now());
+        let (story, prepared) = self.intake.prepare(transaction, &ZonedDateTime::now());
         match prepared {
             Ok(accepted) => {
                 let details = Details { about: Some(about.to_string()), ..Details::new(&accepted, &story) };
@@ -115,11 +110,7 @@ impl Reports {
 
 fn held((id, about): (Id, Id), (to, raw): (Address, Bytes), reason: &str, story: &Story) -> Entry {
     let now = Timestamp::now();
-    let details = Details {
-        about: Some(about.to_string()),
-        changes: story.trace.changes.clone(),
-        ..Details::read("")
-    };
+    let details = Details { about: Some(about.to_string()), changes: story.trace.changes.clone(), ..Details::read("") };
     Entry {
         id,
         begin: Begin::Held(format!("refused: {reason}")),

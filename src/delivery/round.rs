@@ -1,10 +1,6 @@
 //! One round: all attempts that a lease allows, batch by batch, each batch durable before the next.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -12,12 +8,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     mail::{Enhanced, Fate, Message, Outcome, Outcomes, Reply},
-    store::{Failure, Lease, Pending, Settled, Settlement, Status, StoreError, Then, Try},
+    store::{Failure, Lease, Pending, Settled, Settlement, Status, Then, Try},
     upstream::Attempt,
 };
 
 use super::{
-    batch::{Batch, batches},
+    batch::{Batch, batches, groups},
     details::Details,
     queue::{Inner, LEASE},
     route::{Choice, Way},
@@ -33,8 +29,6 @@ const ATTEMPT: Duration = Duration::from_secs(240);
 const SOON: Duration = Duration::from_secs(1);
 /// The wait for an upstream that is ill.
 const ILL: Duration = Duration::from_secs(15);
-/// How long the store is waited for before it is asked again.
-const AGAIN: Duration = Duration::from_millis(500);
 
 /// A lease, and what is known without asking the store.
 pub(super) struct Task {
@@ -150,7 +144,10 @@ impl<'a> Round<'a> {
             match self.inner.router.choose(named.as_deref(), batch.recipients.len()) {
                 Choice::Now(way) => return Ok(way),
                 Choice::Later(wait) if Instant::now() + wait > until => {
-                    return Err(("no upstream takes mail now: the rate or the quota is used up".to_owned(), Wait::For(wait)));
+                    return Err((
+                        "no upstream takes mail now: the rate or the quota is used up".to_owned(),
+                        Wait::For(wait),
+                    ));
                 }
                 Choice::Later(wait) => tokio::select! {
                     () = sleep(wait) => {}
@@ -202,7 +199,12 @@ impl<'a> Round<'a> {
     }
 
     /// Logs an outcome and keeps it for the store.
-    fn tell(&mut self, way: &Way, (outcome, recipients): (&Outcome, &[Pending]), (began, started): (Timestamp, Instant)) {
+    fn tell(
+        &mut self,
+        way: &Way,
+        (outcome, recipients): (&Outcome, &[Pending]),
+        (began, started): (Timestamp, Instant),
+    ) {
         self.inner.metrics.attempt(outcome.fate.word());
         if outcome.ambiguous {
             self.inner.metrics.ambiguous();
@@ -250,9 +252,9 @@ impl<'a> Round<'a> {
     fn deferred(&mut self, route: &Option<String>, outcome: &Outcome, recipients: Vec<Pending>) {
         let wait = if outcome.pressure.is_some() { Wait::For(SOON) } else { Wait::Backoff };
         self.keep_waiting(recipients, &outcome.reply, (&outcome.cause, wait));
-        let (same, others) = std::mem::take(&mut self.batches).into_iter().partition(|one| one.route == *route);
+        let batches = std::mem::take(&mut self.batches).into_iter();
+        let (same, others): (VecDeque<Batch>, VecDeque<Batch>) = batches.partition(|one| one.route == *route);
         self.batches = others;
-        let same: Vec<Batch> = same;
         for batch in same {
             self.keep_waiting(batch.recipients, &outcome.reply, (&outcome.cause, wait));
         }
@@ -328,11 +330,8 @@ impl<'a> Round<'a> {
         let then = self.then(now);
         let mut settlement = self.settlement(then);
         let Some(message) = &self.message else { return };
-        let about = super::reports::About {
-            lease: &self.lease,
-            head: &message.head,
-            is_report: self.details.about.is_some(),
-        };
+        let about =
+            super::reports::About { lease: &self.lease, head: &message.head, is_report: self.details.about.is_some() };
         if !self.failures.is_empty() {
             settlement.reported = self.failures.iter().map(|one| one.ordinal).collect();
             settlement.reports.extend(self.inner.reports.failed(&about, &self.failures));
@@ -361,7 +360,7 @@ impl<'a> Round<'a> {
         for (Pending { ordinal, address, .. }, reply) in waiting {
             let settled = Settled {
                 status: Status::Expired,
-                reply: Reply::new(550, Enhanced(5, 4, 7), &format!("Given up; the last answer was: {reply}")).to_string(),
+                reply: reply.to_string(),
                 cause: self.reason.clone(),
                 upstream: String::new(),
                 remote_id: None,
@@ -369,30 +368,6 @@ impl<'a> Round<'a> {
             };
             self.settled.push((ordinal, settled.clone()));
             self.failures.push(Failure { ordinal, address, settled });
-        }
-    }
-}
-
-impl Inner {
-    /// Commits a settlement, however long the store cannot be used: what was delivered must not be delivered again for
-    /// want of a row. False when the lease is not ours any more.
-    pub(super) async fn settle(&self, settlement: Settlement) -> bool {
-        let mut told = false;
-        loop {
-            match self.store.settle(settlement.clone()).await {
-                Ok(()) => return true,
-                Err(StoreError::Stale | StoreError::Duplicate) => {
-                    tracing::error!(id = %settlement.id, "a lease was lost before it was settled");
-                    return false;
-                }
-                Err(error) => {
-                    if !told {
-                        tracing::error!(id = %settlement.id, %error, "an outcome cannot be kept; trying until it can");
-                    }
-                    told = true;
-                    sleep(AGAIN).await;
-                }
-            }
         }
     }
 }
@@ -410,58 +385,4 @@ fn settled(status: Status, upstream: &str, outcome: &Outcome) -> Settled {
 
 fn signed(time: Duration) -> jiff::SignedDuration {
     jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX)
-}
-
-/// Recipients with the same outcome, told of together.
-fn groups(outcomes: &Outcomes, recipients: Vec<Pending>) -> Vec<(Outcome, Vec<Pending>)> {
-    let mut groups: Vec<(Outcome, Vec<Pending>)> = Vec::new();
-    for (index, one) in recipients.into_iter().enumerate() {
-        let same = |outcome: &Outcome, other: &Outcome| {
-            outcome.fate == other.fate && outcome.reply == other.reply && outcome.remote_id == other.remote_id
-        };
-        match (groups.last_mut(), outcomes) {
-            (Some((_, group)), Outcomes::All(_)) => group.push(one),
-            _ => {
-                let outcome = outcomes.of(index);
-                match groups.iter_mut().find(|(known, _)| same(known, &outcome)) {
-                    Some((_, group)) => group.push(one),
-                    None => groups.push((outcome, vec![one])),
-                }
-            }
-        }
-    }
-    groups
-}
-
-/// Identities that delivered, each told to the store once an hour.
-#[derive(Debug, Default)]
-pub(super) struct Identities(Mutex<HashMap<String, Timestamp>>);
-
-/// Identities that are remembered; the store remembers more.
-const IDENTITIES: usize = 10_000;
-
-impl Identities {
-    /// The addresses and domains of sender and From that the store has not been told of lately.
-    fn fresh(&self, sender: &crate::mail::Sender, head: &Bytes, now: Timestamp) -> Vec<String> {
-        let header = crate::header::Header::parse(head);
-        let from = header.find("From").next().map(|at| crate::mime::mailboxes(header.raw(at))).unwrap_or_default();
-        let addresses = from.into_iter().map(|one| one.address).chain(sender.0.iter().map(ToString::to_string));
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > IDENTITIES {
-            known.clear();
-        }
-        let mut fresh = Vec::new();
-        for address in addresses {
-            let address = address.to_lowercase();
-            let domain = address.rsplit_once('@').map(|(_, domain)| domain.to_owned());
-            for name in std::iter::once(address).chain(domain) {
-                let lately = known.get(&name).is_some_and(|time| now.duration_since(*time).as_hours() < 1);
-                if !lately {
-                    known.insert(name.clone(), now);
-                    fresh.push(name);
-                }
-            }
-        }
-        fresh
-    }
 }

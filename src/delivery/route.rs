@@ -131,7 +131,11 @@ impl Way {
         if changed && inside.health.is_well() {
             tracing::info!(upstream = self.name(), "well again");
         } else if changed {
-            tracing::error!(upstream = self.name(), cause = inside.health.cause, "ill; it gets no mail until it is well");
+            tracing::error!(
+                upstream = self.name(),
+                cause = inside.health.cause,
+                "ill; it gets no mail until it is well"
+            );
         }
         changed
     }
@@ -223,9 +227,7 @@ impl Router {
         match (soonest, candidates.first(), named) {
             (Some(wait), _, _) => Choice::Later(wait),
             (None, Some(way), _) => Choice::Ill(format!("{}: {}", way.name(), way.condition().cause)),
-            (None, None, Some(name)) => {
-                Choice::Nowhere(format!("a rule asks for upstream {name}, which there is not"))
-            }
+            (None, None, Some(name)) => Choice::Nowhere(format!("a rule asks for upstream {name}, which there is not")),
             (None, None, None) => Choice::Nowhere("no upstream has a weight".to_owned()),
         }
     }
@@ -291,7 +293,9 @@ mod tests {
 
     fn router(weights: &[(&'static str, u32)], pace: Pace) -> Router {
         let checks = Checks { interval: Period::seconds(1), rise: 1, fall: 2 };
-        Router::new(weights.iter().map(|(name, weight)| Way::new(Arc::new(Named(name)), *weight, pace, checks)).collect())
+        Router::new(
+            weights.iter().map(|(name, weight)| Way::new(Arc::new(Named(name)), *weight, pace, checks)).collect(),
+        )
     }
 
     fn turns(router: &Router, named: Option<&str>, count: usize) -> Vec<String> {
