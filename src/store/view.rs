@@ -111,6 +111,8 @@ pub struct Summary {
     pub first: Option<Address>,
     /// When it was taken.
     pub received: Timestamp,
+    /// The number of its last lease; 0 before the first.
+    pub lease: u64,
     /// Rounds of attempts.
     pub rounds: u32,
     /// Octets.
