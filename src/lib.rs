@@ -21,9 +21,10 @@
 //! | the program | [`cli`] |
 //! | the wiring | [`app`] |
 //! | the settings | [`config`] |
+//! | the operator | [`operator`] (what is done to the queue by hand, the control socket) |
 //! | the edges | [`server`] (sockets of clients), [`delivery`] (sinks, routing), [`console`] (health, metrics) |
 //! | the door | [`intake`] |
-//! | the parts | [`rules`], [`upstream`], [`bounce`], [`log`], [`metrics`] |
+//! | the parts | [`rules`], [`upstream`], [`bounce`], [`log`], [`metrics`], [`store`] |
 //! | the protocol | [`smtp`] (no I/O) |
 //! | the formats | [`mime`], then [`header`] (byte-preserving editor) |
 //! | the vocabulary | [`mail`], [`tree`] (TOML that knows its places) |
@@ -56,6 +57,7 @@ pub mod log;
 pub mod mail;
 pub mod metrics;
 pub mod mime;
+pub mod operator;
 pub mod rules;
 pub mod server;
 pub mod smtp;
