@@ -12,6 +12,8 @@ mod broken;
 mod door;
 #[path = "blackbox/fake_ses/mod.rs"]
 mod fake_ses;
+#[path = "proofs/found.rs"]
+mod found;
 #[path = "proofs/kept.rs"]
 mod kept;
 #[path = "proofs/octets.rs"]
@@ -31,6 +33,8 @@ use self::{
 
 const TODAY: (&[&str], Profile) = (&["rt", "ses"], Profile::Today);
 const YEAR_2011: (&[&str], Profile) = (&["ses-2011"], Profile::Year2011);
+/// Rules that mend too little for a message to be taken; what they make they leave alone too.
+const MINIMAL: (&[&str], Profile) = (&["ses-minimal"], Profile::Today);
 
 /// So many cases, unless the environment asks for another number.
 fn cases(number: u32) -> Config {
