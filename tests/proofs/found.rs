@@ -28,3 +28,25 @@ fn a_fold_of_nothing_goes_with_the_first_run() {
 fn a_lone_cr_behind_a_byte_order_mark_is_a_line_end_as_anywhere() {
     hold(b"\xef\xbb\xbfReceived: a@example.com\r\n a@example.com\r\n \rReturn-Path: \r\n\r\n");
 }
+
+#[test]
+fn a_line_of_nul_alone_with_a_blank_fold_does_not_end_the_header() {
+    hold(b";\n\x00\r \r:\r\nFrom:\r;");
+}
+
+#[test]
+fn no_received_is_lost_behind_a_line_that_is_no_field() {
+    for line in ["stray", "<p>", "--b", "<p>\r\n--b", "Dear Bob, note: all is well", "\u{feff}", "Foo Bar: x"] {
+        for end in ["", "\r\nhi\r\n", "Hello,\r\n", "<p>\r\nReceived\r\n"] {
+            let fields = "Received: from a by b; now\r\nSubject: x\r\nReceived: from c by d; now\r\n";
+            hold(format!("{line}\r\n{fields}{end}").as_bytes());
+            hold(format!("Subject: y\r\n{line}\r\n{fields}{end}").as_bytes());
+            hold(format!("To: a@example.net\r\n{line}\r\n fold\r\n{line}\r\n{fields}{end}").as_bytes());
+        }
+    }
+}
+
+#[test]
+fn an_address_behind_two_semicolons_is_looked_at() {
+    hold(b"From: a@example.com ;; J\xc3\xbcrgen \r\n\r\n");
+}

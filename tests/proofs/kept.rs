@@ -26,8 +26,8 @@ pub fn check(raw: &[u8], message: &Message, trace: &Trace) -> Result<(), String>
     if trace.changes.len() < trace.count {
         return Ok(());
     }
-    let raw = octets::with_crlf(unmarked(raw, trace));
-    let (head, rest) = octets::split(&raw);
+    let raw = octets::with_crlf(raw);
+    let (head, rest) = octets::split(unmarked(&raw, trace));
     let ours = octets::fields(&message.head);
     let mut now = ours.get(1..).unwrap_or_default().to_vec();
     match (is_cut(trace), touches_body(trace)) {
@@ -45,13 +45,16 @@ pub fn check(raw: &[u8], message: &Message, trace: &Trace) -> Result<(), String>
     check_fields(&octets::fields(head), &now, trace)
 }
 
+/// Without the byte order mark that the trace says went, and the line that held nothing else.
 fn unmarked<'a>(raw: &'a [u8], trace: &Trace) -> &'a [u8] {
     let marked = trace.changes.iter().any(|change| change.field == "(repair bom)");
-    raw.strip_prefix(b"\xef\xbb\xbf").filter(|_| marked).unwrap_or(raw)
+    let bare = |mark: &[u8]| raw.strip_prefix(mark).filter(|_| marked);
+    bare(b"\xef\xbb\xbf\r\n").or_else(|| bare(b"\xef\xbb\xbf")).unwrap_or(raw)
 }
 
 fn touches_body(trace: &Trace) -> bool {
-    let of_body = |change: &Change| change.field.contains(" (part ") || OF_BODIES.contains(&change.field.as_str());
+    let of_part = |field: &str| field.contains(" (part ") || field.ends_with(" (the body)");
+    let of_body = |change: &Change| of_part(&change.field) || OF_BODIES.contains(&change.field.as_str());
     trace.changes.iter().any(of_body)
 }
 
