@@ -50,3 +50,8 @@ fn no_received_is_lost_behind_a_line_that_is_no_field() {
 fn an_address_behind_two_semicolons_is_looked_at() {
     hold(b"From: a@example.com ;; J\xc3\xbcrgen \r\n\r\n");
 }
+
+#[test]
+fn a_part_that_shows_late_is_mended_in_the_same_run() {
+    hold(b"Content-Type: boundary=b\r\nContent-Type: \r\n\r\n\r\n--b\r\nContent-Type\x00: \r\n\r\n");
+}

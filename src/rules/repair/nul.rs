@@ -78,7 +78,7 @@ fn body(mending: &mut Mending<'_>) {
 }
 
 /// Mends the headers of all parts that can be seen; whether there was something to mend.
-fn part_headers(mending: &mut Mending<'_>) -> bool {
+pub(super) fn part_headers(mending: &mut Mending<'_>) -> bool {
     let Some(mut body) = Body::of(mending) else { return false };
     let mut found = false;
     for index in body.indices().skip(1).filter(|index| !body.is_sealed(*index)).collect::<Vec<_>>() {
