@@ -16,6 +16,9 @@ mod fake_ses;
 mod found;
 #[path = "proofs/kept.rs"]
 mod kept;
+#[path = "proofs/leaves.rs"]
+#[allow(dead_code, reason = "the corpora use more of it")]
+mod leaves;
 #[path = "proofs/octets.rs"]
 mod octets;
 
