@@ -85,12 +85,18 @@ fn traced(raw: &[u8], head: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// No Bcc, no lone CR or LF, no NUL in the header, no long line.
+/// No Bcc, no lone CR or LF, no NUL in the header and nothing that is not ASCII, no long line.
+///
+/// The fields of MIME keep parameters that are not ASCII where nobody could write them (a boundary is in the body too).
 fn well_formed(message: &[u8]) -> Result<(), TestCaseError> {
     let (head, _) = octets::split(message);
     let fields = octets::fields(head);
     prop_assert!(!fields.iter().any(|field| octets::is_named(field, "Bcc")), "{}", octets::shown(head));
     prop_assert!(!head.contains(&0), "NUL: {}", octets::shown(head));
+    let of_mime =
+        |field: &Vec<u8>| ["Content-Type", "Content-Disposition"].iter().any(|name| octets::is_named(field, name));
+    let foreign = fields.iter().find(|field| !field.is_ascii() && !of_mime(field));
+    prop_assert!(foreign.is_none(), "not ASCII: {}", octets::shown(head));
     for line in message.split_inclusive(|octet| *octet == b'\n') {
         let text = line.strip_suffix(b"\r\n").unwrap_or(line);
         prop_assert!(text.len() <= 998, "{} octets", text.len());
