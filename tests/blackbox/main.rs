@@ -4,6 +4,7 @@
 
 mod fake_ses;
 mod fixtures;
+mod full_disk;
 mod gateway;
 mod parties;
 mod pattern;
@@ -13,6 +14,7 @@ mod clients;
 mod commands;
 mod delivery;
 mod dialogues;
+mod durable;
 mod hostile;
 mod lifecycle;
 mod limits;

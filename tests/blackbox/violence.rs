@@ -136,7 +136,7 @@ pub fn reckon(fake: &FakeSes, gateway: &mut Gateway, promised: &BTreeSet<String>
         }
         fake.wait_until(Duration::from_millis(200), |counts| counts.accepted > before);
     }
-    assert!(missing.is_empty(), "{} of {} are lost: {missing:?}", missing.len(), promised.len());
+    assert!(missing.is_empty(), "{} of {} are lost, such as {:?}", missing.len(), promised.len(), missing.first());
     assert_eq!(gateway.stop().code(), Some(0), "{}", gateway.stderr());
     let doubtful = doubtful(&gateway.path("headgate.db"));
     let twice = deliveries(fake).into_iter().filter(|(_, count)| *count > 1);
