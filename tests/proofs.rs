@@ -21,6 +21,8 @@ mod kept;
 mod leaves;
 #[path = "proofs/octets.rs"]
 mod octets;
+#[path = "proofs/reports.rs"]
+mod reports;
 
 use bytes::Bytes;
 use proptest::{

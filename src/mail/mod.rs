@@ -13,13 +13,14 @@ mod period;
 mod reply;
 mod size;
 
+pub(crate) use address::is_atext;
 pub use address::{Address, AddressError};
 pub use client::Client;
 pub use envelope::{Envelope, Sender};
 pub use id::Id;
 pub use message::Message;
 pub use options::Options;
-pub use outcome::{Fate, Outcome};
+pub use outcome::{Fate, Outcome, Outcomes, Pressure};
 pub use period::Period;
 pub use reply::{Enhanced, Reply};
 pub use size::Size;

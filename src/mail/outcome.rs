@@ -1,6 +1,6 @@
 //! What one attempt did to one recipient.
 
-use super::Reply;
+use super::{Enhanced, Reply};
 
 /// The three ways an attempt can end for a recipient.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,16 @@ impl Fate {
     }
 }
 
-/// The result of one attempt.
+/// What an answer says about the upstream as a whole, rather than about the message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pressure {
+    /// Too fast; the same mail is welcome when it comes slower.
+    Rate,
+    /// No more today.
+    Quota,
+}
+
+/// What one attempt did to one recipient.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// What became of it.
@@ -39,6 +48,12 @@ pub struct Outcome {
     pub ambiguous: bool,
     /// Whether an operator has to act: credentials, permissions, a paused account.
     pub alarm: bool,
+    /// Whether the upstream wants less mail.
+    pub pressure: Option<Pressure>,
+    /// Whether one recipient of several may have brought the refusal upon all of them.
+    pub divisible: bool,
+    /// The identities that are not verified, in the upstream's words, when that is the cause.
+    pub unverified: Vec<String>,
 }
 
 impl Outcome {
@@ -51,13 +66,26 @@ impl Outcome {
             remote_id: Some(remote_id),
             ambiguous: false,
             alarm: false,
+            pressure: None,
+            divisible: false,
+            unverified: Vec::new(),
         }
     }
 
     /// Not accepted: deferred or failed by the class of the reply.
     pub fn refused(reply: Reply, cause: impl Into<String>) -> Self {
         let fate = if reply.is_transient() { Fate::Deferred } else { Fate::Failed };
-        Self { fate, reply, cause: cause.into(), remote_id: None, ambiguous: false, alarm: false }
+        Self {
+            fate,
+            reply,
+            cause: cause.into(),
+            remote_id: None,
+            ambiguous: false,
+            alarm: false,
+            pressure: None,
+            divisible: false,
+            unverified: Vec::new(),
+        }
     }
 
     /// The same, marked as one that an operator has to look at.
@@ -66,9 +94,54 @@ impl Outcome {
         Self { alarm: true, ..self }
     }
 
+    /// The same, marked as one that asks for less mail.
+    #[must_use]
+    pub fn with_pressure(self, pressure: Pressure) -> Self {
+        Self { pressure: Some(pressure), ..self }
+    }
+
     /// The same, marked as one whose message may have been accepted after all.
     #[must_use]
     pub fn with_doubt(self) -> Self {
         Self { ambiguous: true, ..self }
+    }
+}
+
+/// What one attempt did to its recipients.
+#[derive(Clone, Debug)]
+pub enum Outcomes {
+    /// The same to all of them.
+    All(Outcome),
+    /// To each its own, in the order of the attempt's recipients.
+    Each(Vec<Outcome>),
+}
+
+impl Outcomes {
+    /// What became of the recipient at that place; one that was not told of may have been accepted.
+    pub fn of(&self, index: usize) -> Outcome {
+        match self {
+            Self::All(outcome) => outcome.clone(),
+            Self::Each(outcomes) => outcomes.get(index).cloned().unwrap_or_else(|| {
+                let reply = Reply::new(451, Enhanced(4, 4, 2), "The upstream did not tell of this recipient");
+                Outcome::refused(reply, "ambiguous: no outcome for this recipient").with_doubt()
+            }),
+        }
+    }
+
+    /// The one answer for all: the outcome when it is the same for all, else the worst. A deferral is worse than a
+    /// failure: whoever hears it may come again, and only then can the others be settled.
+    pub fn worst(self) -> Outcome {
+        let weight = |outcome: &Outcome| match outcome.fate {
+            Fate::Delivered => 0,
+            Fate::Failed => 1,
+            Fate::Deferred => 2,
+        };
+        match self {
+            Self::All(outcome) => outcome,
+            Self::Each(outcomes) => {
+                let none = Self::Each(Vec::new()).of(0);
+                outcomes.into_iter().max_by_key(weight).unwrap_or(none)
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 
-use crate::mail::{Address, Envelope, Id, Message, Options, Outcome, Period, Soon};
+use crate::mail::{Address, Envelope, Id, Message, Options, Outcomes, Period, Soon};
 
 pub use ses::{Finding, Severity, lint};
 
@@ -39,8 +39,28 @@ pub trait Upstream: Send + Sync {
     /// What it would refuse.
     fn lint(&self, envelope: &Envelope, message: &Message) -> Vec<Finding>;
 
+    /// Recipients of one attempt at most.
+    fn batch(&self) -> usize;
+
     /// Makes one attempt for all its recipients.
-    fn send(&self, attempt: Attempt) -> Soon<'_, Outcome>;
+    fn send(&self, attempt: Attempt) -> Soon<'_, Outcomes>;
+
+    /// Looks whether it would take mail now, and how much.
+    ///
+    /// # Errors
+    /// Why it would not, in words for the operator.
+    fn check(&self) -> Soon<'_, Result<Capacity, String>>;
+}
+
+/// What an upstream says it takes; nothing where it does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Capacity {
+    /// Recipients a second.
+    pub rate: Option<f64>,
+    /// Recipients in 24 hours.
+    pub daily: Option<f64>,
+    /// Recipients of the last 24 hours.
+    pub sent: Option<f64>,
 }
 
 /// `[[upstream]]`: where mail goes.

@@ -10,9 +10,9 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use crate::mail::{Enhanced, Envelope, Message, Outcome, Reply, Soon};
+use crate::mail::{Enhanced, Envelope, Message, Outcome, Outcomes, Reply, Soon};
 
-use super::{Attempt, Finding, Settings, SetupError, Upstream, UpstreamRow, ses};
+use super::{Attempt, Capacity, Finding, Settings, SetupError, Upstream, UpstreamRow, ses};
 
 pub(super) const ROW: UpstreamRow = UpstreamRow {
     kind: "outbox",
@@ -20,6 +20,9 @@ pub(super) const ROW: UpstreamRow = UpstreamRow {
     argument: "path",
     build: |settings| Box::pin(std::future::ready(build(settings))),
 };
+
+/// As many recipients as SES takes, so that what is tried out is what will be.
+const BATCH: usize = 50;
 
 struct Outbox {
     name: String,
@@ -46,18 +49,28 @@ impl Upstream for Outbox {
         ses::lint(envelope, message)
     }
 
-    fn send(&self, attempt: Attempt) -> Soon<'_, Outcome> {
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn send(&self, attempt: Attempt) -> Soon<'_, Outcomes> {
         let folder = self.folder.clone();
         Box::pin(async move {
             let written = tokio::task::spawn_blocking(move || write(&folder, &attempt)).await;
-            match written.map_err(io::Error::other).and_then(|result| result) {
+            Outcomes::All(match written.map_err(io::Error::other).and_then(|result| result) {
                 Ok(name) => Outcome::delivered(name.clone(), Reply::new(250, Enhanced(2, 0, 0), &format!("Ok {name}"))),
                 Err(error) => {
                     let reply = Reply::new(451, Enhanced(4, 3, 0), "The outbox cannot be written");
                     Outcome::refused(reply, format!("outbox: {error}")).with_alarm()
                 }
-            }
+            })
         })
+    }
+
+    fn check(&self) -> Soon<'_, Result<Capacity, String>> {
+        let new = self.folder.join("new");
+        let found = fs::metadata(&new).map_err(|error| format!("the Maildir {}: {error}", new.display()));
+        Box::pin(std::future::ready(found.map(|_| Capacity::default())))
     }
 }
 

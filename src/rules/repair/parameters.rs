@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     header::Header,
-    mime::{self, DEPTH, Grammar, Mend},
+    mime::{self, DEPTH, Grammar, Mend, Parts},
 };
 
 pub(super) const ROW: RepairRow = RepairRow {
@@ -36,6 +36,9 @@ pub(super) const ROW: RepairRow = RepairRow {
 
 /// Mends the headers of all parts that can be seen; whether there was something to mend.
 fn parts(mending: &mut Mending<'_>, round: usize) -> bool {
+    if Parts::are_one(mending.header()) {
+        return false;
+    }
     let Some(mut body) = Body::of(mending) else { return false };
     let mut found = false;
     for index in body.indices().skip(1) {
@@ -54,8 +57,8 @@ fn parts(mending: &mut Mending<'_>, round: usize) -> bool {
 /// What a header needs.
 fn edits(header: &Header) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for at in header.positions() {
-        let Some(name) = header.name(at) else { continue };
+    for (at, name) in header.names() {
+        let name = std::str::from_utf8(name).unwrap_or_default();
         let Some(grammar) = Grammar::of(name) else { continue };
         let strays = strays(header, at);
         let mut whole = header.whole(at).to_vec();

@@ -15,10 +15,10 @@ use aws_sdk_sesv2::{
     types::{Destination, EmailContent, ListManagementOptions, MessageTag, RawMessage},
 };
 
-use crate::mail::{Enhanced, Envelope, Id, Message, Outcome, Period, Reply, Soon};
+use crate::mail::{Enhanced, Envelope, Id, Message, Outcome, Outcomes, Period, Reply, Soon};
 
 use super::{errors, lint};
-use crate::upstream::{Attempt, Finding, Settings, SetupError, Upstream, UpstreamRow};
+use crate::upstream::{Attempt, Capacity, Finding, Settings, SetupError, Upstream, UpstreamRow};
 
 pub(in crate::upstream) const ROW: UpstreamRow = UpstreamRow {
     kind: "ses",
@@ -29,6 +29,8 @@ pub(in crate::upstream) const ROW: UpstreamRow = UpstreamRow {
 
 /// The name of the tag that carries the transaction's id into SES's events.
 const ID_TAG: &str = "headgate-id";
+/// Recipients of one call (SES quotas page).
+const BATCH: usize = 50;
 /// How long a connection may take to be made.
 const CONNECT: Period = Period::seconds(10);
 
@@ -79,35 +81,56 @@ impl Upstream for Ses {
         lint(envelope, message)
     }
 
-    fn send(&self, attempt: Attempt) -> Soon<'_, Outcome> {
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn send(&self, attempt: Attempt) -> Soon<'_, Outcomes> {
+        Box::pin(async move { Outcomes::All(self.call(attempt).await) })
+    }
+
+    fn check(&self) -> Soon<'_, Result<Capacity, String>> {
         Box::pin(async move {
-            let recipients = attempt.recipients.iter().map(ToString::to_string).collect();
-            let raw = RawMessage::builder().data(Blob::from_maybe_shared(attempt.message)).build();
-            let options = attempt.options;
-            let (Ok(raw), Ok(tags)) = (raw, tags(attempt.id, options.tags)) else {
-                return broken("the request has no content");
-            };
-            let list = match options.list_management.as_deref().map(list_management).transpose() {
-                Ok(list) => list,
-                Err(_) => return broken("list_management names no contact list"),
-            };
-            let sent = self
-                .client
-                .send_email()
-                .destination(Destination::builder().set_to_addresses(Some(recipients)).build())
-                .content(EmailContent::builder().raw(raw).build())
-                .set_feedback_forwarding_email_address(attempt.feedback.map(|address| address.to_string()))
-                .set_configuration_set_name(options.configuration_set.or_else(|| self.configuration_set.clone()))
-                .set_from_email_address_identity_arn(options.from_identity_arn)
-                .set_list_management_options(list)
-                .set_email_tags(Some(tags))
-                .send()
-                .await;
-            match sent {
-                Ok(output) => accepted(output.message_id().unwrap_or_default()),
-                Err(error) => errors::outcome(&error),
-            }
+            let account = self.client.get_account().send().await;
+            let account = account.map_err(|error| errors::outcome(&error).cause)?;
+            let quota = account.send_quota();
+            Ok(Capacity {
+                rate: quota.map(|quota| quota.max_send_rate()),
+                daily: quota.map(|quota| quota.max24_hour_send()),
+                sent: quota.map(|quota| quota.sent_last24_hours()),
+            })
         })
+    }
+}
+
+impl Ses {
+    async fn call(&self, attempt: Attempt) -> Outcome {
+        let recipients = attempt.recipients.iter().map(ToString::to_string).collect();
+        let raw = RawMessage::builder().data(Blob::from_maybe_shared(attempt.message)).build();
+        let options = attempt.options;
+        let (Ok(raw), Ok(tags)) = (raw, tags(attempt.id, options.tags)) else {
+            return broken("the request has no content");
+        };
+        let list = match options.list_management.as_deref().map(list_management).transpose() {
+            Ok(list) => list,
+            Err(_) => return broken("list_management names no contact list"),
+        };
+        let sent = self
+            .client
+            .send_email()
+            .destination(Destination::builder().set_to_addresses(Some(recipients)).build())
+            .content(EmailContent::builder().raw(raw).build())
+            .set_feedback_forwarding_email_address(attempt.feedback.map(|address| address.to_string()))
+            .set_configuration_set_name(options.configuration_set.or_else(|| self.configuration_set.clone()))
+            .set_from_email_address_identity_arn(options.from_identity_arn)
+            .set_list_management_options(list)
+            .set_email_tags(Some(tags))
+            .send()
+            .await;
+        match sent {
+            Ok(output) => accepted(output.message_id().unwrap_or_default()),
+            Err(error) => errors::outcome(&error),
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a party that cannot do its part fails the test")]
 
 pub mod clients;
+pub mod disk;
 pub mod moto;
 pub mod postfix;
 pub mod sink;
