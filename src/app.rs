@@ -29,7 +29,7 @@ use crate::{
     rules::Rules,
     server::{self, BindError, Gate, Listener},
     smtp::Offer,
-    upstream::{self, SetupError, Upstream},
+    upstream::{self, SetupError, Site, Upstream},
 };
 
 /// How often the rule files are looked at; a file system tells of changes on some machines only, a look tells on all.
@@ -87,9 +87,10 @@ impl App {
         let Loaded { settings, rules } = loaded;
         let reload = Reload::new(request, &settings);
         let signals = Signals::receive().map_err(StartError::Signals)?;
+        let site = Site { bounce: Address::parse(&settings.bounce.from).ok() };
         let mut upstreams = Vec::new();
         for one in &settings.upstreams {
-            upstreams.push((upstream::build(one).await?, one.weight));
+            upstreams.push((upstream::build(one, &site).await?, one.weight));
         }
         let metrics = Arc::new(Metrics::default());
         let counting = Arc::clone(&metrics);
@@ -109,8 +110,7 @@ impl App {
         let attempts = TaskTracker::new();
         let behind = delivery::Shared { log: Arc::clone(&log), metrics: Arc::clone(&metrics), tasks: attempts.clone() };
         let sink =
-            Direct::new(Router::new(&upstreams), &settings.delivery, settings.limits.memory.octets() / 2, behind)
-                .with_bounce_address(Address::parse(&settings.bounce.from).ok());
+            Direct::new(Router::new(&upstreams), &settings.delivery, settings.limits.memory.octets() / 2, behind);
         let shared = server::Shared {
             intake: Arc::new(intake(&settings, rules, &upstreams, &log)),
             sink: Arc::new(sink),

@@ -79,8 +79,10 @@ impl Settings {
 
     /// Makes relative paths start at a folder.
     fn resolve(&mut self, base: &std::path::Path) {
-        for upstream in self.upstreams.iter_mut().filter(|upstream| !upstream.path.as_os_str().is_empty()) {
-            upstream.path = base.join(&upstream.path);
+        for upstream in &mut self.upstreams {
+            if !upstream.path.as_os_str().is_empty() {
+                upstream.path = base.join(&upstream.path);
+            }
         }
         if !["stdout", "off", ""].contains(&self.access_log.output.as_str()) {
             self.access_log.output = base.join(&self.access_log.output).display().to_string();

@@ -22,3 +22,4 @@ mod postfix;
 mod rules;
 mod settings;
 mod transcripts;
+mod upstream_ses;

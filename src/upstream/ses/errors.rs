@@ -152,6 +152,20 @@ fn answered(kind: &str, status: u16, text: &str) -> Outcome {
     Outcome { alarm, pressure, divisible, unverified: unverified(text), ..outcome }
 }
 
+/// Whether SES answers and only does not tell of the account: the credentials may send but not look, the call came too
+/// often (one a second for all gateways of an account), or an emulator has no such call.
+pub(super) fn is_silence<E>(error: &SdkError<E, HttpResponse>) -> bool
+where
+    E: ProvideErrorMetadata + StdError + 'static,
+{
+    let SdkError::ServiceError(service) = error else {
+        return matches!(error, SdkError::ResponseError(response) if response.raw().status().as_u16() == 404);
+    };
+    let (status, code) = (service.raw().status().as_u16(), service.err().code().unwrap_or_default());
+    let denied = code.starts_with("AccessDenied");
+    denied || status == 404 || classify(code, status, "").pressure.is_some()
+}
+
 fn by_text(text: &str) -> Option<Class> {
     TEXTS.iter().find(|(needle, _)| text.contains(needle)).map(|(_, class)| *class)
 }

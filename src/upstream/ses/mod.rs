@@ -3,7 +3,11 @@
 mod client;
 mod errors;
 mod lint;
+mod setup;
+mod wishes;
 
 pub use lint::{Finding, Severity, lint};
 
-pub(super) use client::ROW;
+use lint::RECIPIENTS_MAX;
+pub(super) use setup::ROW;
+use wishes::Wishes;
