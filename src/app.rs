@@ -87,7 +87,7 @@ impl App {
         let Loaded { settings, rules } = loaded;
         let reload = Reload::new(request, &settings);
         let signals = Signals::receive().map_err(StartError::Signals)?;
-        let site = Site { bounce: Address::parse(&settings.bounce.from).ok() };
+        let site = Site { hostname: settings.own_name(), bounce: Address::parse(&settings.bounce.from).ok() };
         let mut upstreams = Vec::new();
         for one in &settings.upstreams {
             upstreams.push((upstream::build(one, &site).await?, one.weight));
@@ -215,6 +215,7 @@ fn intake(settings: &Settings, rules: Rules, upstreams: &[(Arc<dyn Upstream>, u3
         let upstream = Arc::clone(upstream);
         Lint {
             upstream: one.name.clone(),
+            who: if one.is_ses() { "SES" } else { "The next server" },
             mode: one.lint,
             inspect: Arc::new(move |envelope, message| upstream.lint(envelope, message)),
         }

@@ -80,8 +80,9 @@ impl Settings {
     /// Makes relative paths start at a folder.
     fn resolve(&mut self, base: &std::path::Path) {
         for upstream in &mut self.upstreams {
-            if !upstream.path.as_os_str().is_empty() {
-                upstream.path = base.join(&upstream.path);
+            let paths = [&mut upstream.path, &mut upstream.ca_file, &mut upstream.password_file];
+            for path in paths.into_iter().filter(|path| !path.as_os_str().is_empty()) {
+                *path = base.join(&path);
             }
         }
         if !["stdout", "off", ""].contains(&self.access_log.output.as_str()) {

@@ -8,6 +8,7 @@ mod outbox;
 mod rate;
 mod ses;
 mod settings;
+mod smtp;
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ use crate::mail::{Address, Envelope, Id, Message, Options, Outcomes, Sender, Soo
 pub use feedback::Feedback;
 pub use rate::Rate;
 pub use ses::{Finding, Severity, lint};
-pub use settings::{BELONGS, Health, Kind, LintMode, Settings};
+pub use settings::{BELONGS, Health, Kind, LintMode, Service, Settings, Tls};
+pub use smtp::NextHop;
 
 /// One call to an upstream.
 #[derive(Clone, Debug)]
@@ -61,6 +63,8 @@ pub trait Upstream: Send + Sync {
 /// What an upstream has to know of the gateway.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
+    /// Our own name, for EHLO.
+    pub hostname: String,
     /// `[bounce] from`: the address that stands for the null sender with SES.
     pub bounce: Option<Address>,
 }
@@ -100,7 +104,7 @@ pub struct UpstreamRow {
 type Built = Result<Arc<dyn Upstream>, SetupError>;
 
 /// All kinds.
-pub const UPSTREAMS: &[UpstreamRow] = &[ses::ROW, outbox::ROW];
+pub const UPSTREAMS: &[UpstreamRow] = &[ses::ROW, smtp::ROW, outbox::ROW];
 
 /// Sets an upstream up. One that cannot be reached now is no error.
 ///
@@ -109,6 +113,7 @@ pub const UPSTREAMS: &[UpstreamRow] = &[ses::ROW, outbox::ROW];
 pub async fn build(settings: &Settings, site: &Site) -> Result<Arc<dyn Upstream>, SetupError> {
     let row = match settings.kind {
         Kind::Ses => &ses::ROW,
+        Kind::Smtp => &smtp::ROW,
         Kind::Outbox => &outbox::ROW,
     };
     (row.build)(settings, site).await

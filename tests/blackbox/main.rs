@@ -23,3 +23,5 @@ mod rules;
 mod settings;
 mod transcripts;
 mod upstream_ses;
+mod upstream_smtp;
+mod upstream_smtp_whole;

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::{
     tree::Step,
-    upstream::{BELONGS, Kind, Settings},
+    upstream::{BELONGS, Feedback, Kind, NextHop, Settings, Tls},
 };
 
 use super::Checker;
@@ -30,6 +30,7 @@ pub(super) fn check(checker: &mut Checker<'_>, index: usize, upstream: &Settings
     one.for_ses();
     match upstream.kind {
         Kind::Ses => one.ses(),
+        Kind::Smtp => one.smtp(),
         Kind::Outbox if upstream.path.as_os_str().is_empty() => {
             one.fault("path", "an outbox needs the path of its Maildir")
         }
@@ -48,6 +49,14 @@ impl One<'_, '_> {
         for (key, kinds) in self.given().into_iter().filter(|(_, kinds)| !kinds.contains(&kind)) {
             let words: Vec<String> = kinds.iter().map(|kind| format!("{:?}", kind.word())).collect();
             self.fault(key, &format!("{key} belongs to kind = {}", words.join(" or ")));
+        }
+        let for_ses = self.given().into_iter().filter(|(_, kinds)| kinds.len() > 1);
+        if kind == Kind::Smtp && !self.upstream.is_ses() {
+            for (key, _) in for_ses {
+                let text =
+                    format!("{key} is for SES; if its SMTP endpoint stands at this address, write service = \"ses\"");
+                self.fault(key, &text);
+            }
         }
     }
 
@@ -121,6 +130,39 @@ impl One<'_, '_> {
         }
         if role_arn.is_empty() && !external_id.is_empty() {
             self.fault("external_id", "an external id goes with a role_arn");
+        }
+    }
+
+    fn smtp(&mut self) {
+        let hop = match NextHop::parse(&self.upstream.address) {
+            Ok(hop) => Some(hop),
+            Err(error) => {
+                self.fault("address", &error);
+                None
+            }
+        };
+        let upstream = self.upstream;
+        if upstream.feedback == Feedback::None {
+            self.fault("feedback", "by SMTP there is always a sender; write \"sender\" or an address");
+        }
+        if upstream.tls == Tls::None && !upstream.ca_file.as_os_str().is_empty() {
+            self.fault("ca_file", "it is for TLS, and tls is \"none\"");
+        }
+        self.login(hop.is_some_and(|hop| hop.is_loopback()));
+    }
+
+    fn login(&mut self, loopback: bool) {
+        let upstream = self.upstream;
+        let (text, file) = (!upstream.password.is_empty(), !upstream.password_file.as_os_str().is_empty());
+        match (upstream.username.is_empty(), text, file) {
+            (_, true, true) => self.fault("password", "write password or password_file, not both"),
+            (true, true, _) => self.fault("password", "a password goes with a username"),
+            (true, _, true) => self.fault("password_file", "a password goes with a username"),
+            (false, false, false) => self.fault("username", "a username goes with a password_file or a password"),
+            (false, ..) if upstream.tls == Tls::None && !loopback => {
+                self.fault("tls", "the password would be readable on the way; write \"starttls\" or \"implicit\"");
+            }
+            _ => {}
         }
     }
 }

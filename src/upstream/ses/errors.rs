@@ -170,8 +170,19 @@ fn by_text(text: &str) -> Option<Class> {
     TEXTS.iter().find(|(needle, _)| text.contains(needle)).map(|(_, class)| *class)
 }
 
+/// Whether SES's words ask for less mail; its SMTP endpoint has the same ones, behind `Throttling failure:`.
+pub(in crate::upstream) fn pressure(text: &str) -> Option<Pressure> {
+    let throttled = || text.contains("Throttling failure").then_some(Pressure::Rate);
+    by_text(text).and_then(|class| class.pressure).or_else(throttled)
+}
+
+/// Whether SES's words are about an address or an identity.
+pub(in crate::upstream) fn divisible(text: &str) -> bool {
+    by_text(text).is_some_and(|class| class.divisible)
+}
+
 /// The identities behind `… failed the check in region X:`, without their display names.
-fn unverified(text: &str) -> Vec<String> {
+pub(in crate::upstream) fn unverified(text: &str) -> Vec<String> {
     let behind = text.split_once(NOT_VERIFIED).and_then(|(_, rest)| rest.split_once(" in region "));
     let Some((_, list)) = behind.and_then(|(_, rest)| rest.split_once(':')) else { return Vec::new() };
     let identities = pieces(list).into_iter().map(identity);
@@ -275,6 +286,10 @@ mod tests {
         ] {
             assert_eq!(answered(kind, status, text).pressure, pressure, "{kind} {status} {text}");
         }
+        assert_eq!(pressure("Throttling failure: Daily message quota exceeded."), Some(Pressure::Quota));
+        assert_eq!(pressure("Throttling failure: Maximum sending rate exceeded."), Some(Pressure::Rate));
+        assert_eq!(pressure("Throttling failure"), Some(Pressure::Rate));
+        assert_eq!(pressure("Temporary service failure"), None);
     }
 
     #[test]

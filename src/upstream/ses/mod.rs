@@ -8,6 +8,7 @@ mod wishes;
 
 pub use lint::{Finding, Severity, lint};
 
-use lint::RECIPIENTS_MAX;
+pub(super) use errors::{divisible, pressure, unverified};
+pub(super) use lint::{RECIPIENTS_MAX, line_findings};
 pub(super) use setup::ROW;
-use wishes::Wishes;
+pub(super) use wishes::Wishes;

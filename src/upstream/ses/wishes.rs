@@ -2,14 +2,15 @@
 //! of these that speaks counts.
 //!
 //! The fields and their parameters are those of the SES developer guide, "Sending raw email", and of the SendEmail
-//! page of its API reference. The fields become parameters and leave the message.
+//! page of its API reference. By the API the fields become parameters and leave the message; by SMTP they stay, and what
+//! rules and settings ask for is written as such fields.
 
 use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
 
 use crate::{
-    header::{self, Header},
+    header::{self, FieldName, Header},
     mail::{Id, Message, Options},
     upstream::Settings,
 };
@@ -101,6 +102,28 @@ impl Wishes {
         let message = if header.is_edited() { whole(&header, &rest) } else { message };
         (rules.or(&fields).or(settings).with_id(id), message)
     }
+
+    /// The message with all wishes as `X-SES-` fields; those that it has already stay where no rule asks for another.
+    pub fn write(rules: Self, settings: &Self, (id, message): (Id, Bytes)) -> Bytes {
+        let Message { head, rest } = header::split(&message);
+        let mut header = Header::parse(&head);
+        let (mut asked, mut defaults) = (rules, settings.clone());
+        for (name, slot) in FIELDS {
+            let present = header.find(name).next().is_some();
+            let value = match (slot(&mut asked).clone(), present) {
+                (Some(value), _) => value,
+                (None, true) => continue,
+                (None, false) => slot(&mut defaults).clone().unwrap_or_default(),
+            };
+            take(&mut header, name);
+            append(&mut header, name, &value);
+        }
+        let fields = Self { tags: take_tags(&mut header), ..Self::default() };
+        let tags = asked.or(&fields).or(&defaults).with_id(id).tags;
+        let tags: Vec<String> = tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        append(&mut header, TAGS, &tags.join(", "));
+        whole(&header, &rest)
+    }
 }
 
 fn whole(header: &Header, rest: &Bytes) -> Bytes {
@@ -130,6 +153,14 @@ fn take_tags(header: &mut Header) -> BTreeMap<String, String> {
             (name.trim().to_owned(), value.trim().to_owned())
         })
         .collect()
+}
+
+fn append(header: &mut Header, name: &str, value: &str) {
+    if let Ok(name) = FieldName::parse(name)
+        && !value.is_empty()
+    {
+        header.append(&name, value);
+    }
 }
 
 #[cfg(test)]
@@ -182,5 +213,20 @@ mod tests {
         let mail = "X-SES-SOURCE-ARN: arn:2\r\nX-SES-FROM-ARN: arn:3\r\nX-SES-FROM-ARN: arn:4\r\n\r\n";
         let (wishes, rest) = Wishes::take(Wishes::default(), &settings(), (Id::nil(), Bytes::from(mail)));
         assert_eq!((wishes.from_identity_arn.as_deref(), &rest[..]), (Some("arn:3"), &b"\r\n"[..]));
+    }
+
+    #[test]
+    fn by_smtp_wishes_are_fields() {
+        let id = Id::nil();
+        let written = Wishes::write(rules(), &settings(), (id, Bytes::from(MAIL)));
+        let expected = format!(
+            "From: a@example.com\r\nSubject:  folded\r\n\there\r\nX-SES-TENANT: t\r\nX-SES-Other: y\r\n\
+             X-SES-CONFIGURATION-SET: ruled\r\nX-SES-FROM-ARN: arn:1\r\nX-SES-SOURCE-ARN: arn:1\r\n\
+             X-SES-LIST-MANAGEMENT-OPTIONS: list; topic=t\r\n\
+             X-SES-MESSAGE-TAGS: a=0, b=2, c=4, headgate-id={id}\r\n\r\n.body\n"
+        );
+        assert_eq!(String::from_utf8_lossy(&written), expected);
+        let kept = Wishes::write(Wishes::default(), &settings(), (id, Bytes::from(MAIL)));
+        assert!(kept.starts_with(b"From: a@example.com\r\nX-SES-Configuration-Set: own\r\nSubject:"));
     }
 }

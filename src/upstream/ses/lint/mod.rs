@@ -19,7 +19,7 @@ const ENCODED_MAX: usize = 40 * 1024 * 1024;
 /// Octets of a line without CRLF (service model of SESv2, RFC 5322 section 2.1.1).
 const LINE_MAX: usize = 998;
 /// Recipients of one call (SES quotas page).
-pub(super) const RECIPIENTS_MAX: usize = 50;
+pub(in crate::upstream) const RECIPIENTS_MAX: usize = 50;
 
 /// How sure it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,7 +133,7 @@ fn malformed(whole: &[u8]) -> String {
 }
 
 /// Lines that are too long, and lone CR or LF; the first of each.
-fn line_findings(octets: &[u8], first: usize, findings: &mut Vec<Finding>) {
+pub(in crate::upstream) fn line_findings(octets: &[u8], first: usize, findings: &mut Vec<Finding>) {
     let (mut start, mut line, mut long, mut lone) = (0, first, false, false);
     while let Some(rest) = octets.get(start..).filter(|rest| !rest.is_empty()) {
         let end = memchr(b'\n', rest);
