@@ -1,5 +1,6 @@
 //! The only place where the parts meet: build, run, reload, drain.
 
+mod outward;
 mod reload;
 
 use std::{
@@ -10,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use outward::Outward;
 use reload::Reload;
 use tokio::{
     net::TcpListener,
@@ -21,15 +23,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     config::{Loaded, Request, Settings},
     console::{self, Pages},
-    delivery::{self, DIRECT_RECIPIENTS, Direct, Router},
+    delivery::DIRECT_RECIPIENTS,
     intake::{Intake, Limits, Lint},
     log::{self, AccessLog},
-    mail::Address,
     metrics::Metrics,
     rules::Rules,
     server::{self, BindError, Gate, Listener},
     smtp::Offer,
-    upstream::{self, SetupError, Site, Upstream},
+    store::StoreError,
+    upstream::{SetupError, Upstream},
 };
 
 /// How often the rule files are looked at; a file system tells of changes on some machines only, a look tells on all.
@@ -41,6 +43,9 @@ pub enum StartError {
     /// An upstream's settings cannot work.
     #[error(transparent)]
     Upstream(#[from] SetupError),
+    /// The store cannot be opened.
+    #[error("store: {0}")]
+    Store(StoreError),
     /// The access log cannot be opened.
     #[error(transparent)]
     Log(#[from] log::OpenError),
@@ -60,12 +65,20 @@ pub enum StartError {
     Signals(std::io::Error),
 }
 
+impl StartError {
+    /// Whether it may start later without a change of settings: another process has the store.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Locked(_)))
+    }
+}
+
 /// A gateway that is built and bound, and takes no connection yet.
 pub struct App {
     settings: Settings,
     listeners: Vec<Listener>,
     http: Option<TcpListener>,
     shared: server::Shared,
+    outward: Outward,
     attempts: TaskTracker,
     ready: Arc<AtomicBool>,
     signals: Signals,
@@ -87,11 +100,6 @@ impl App {
         let Loaded { settings, rules } = loaded;
         let reload = Reload::new(request, &settings);
         let signals = Signals::receive().map_err(StartError::Signals)?;
-        let site = Site { hostname: settings.own_name(), bounce: Address::parse(&settings.bounce.from).ok() };
-        let mut upstreams = Vec::new();
-        for one in &settings.upstreams {
-            upstreams.push((upstream::build(one, &site).await?, one.weight));
-        }
         let metrics = Arc::new(Metrics::default());
         let counting = Arc::clone(&metrics);
         let alarm: log::Alarm = Arc::new(move |lost, cause| match lost {
@@ -108,20 +116,25 @@ impl App {
         }
         let http = bind_http(&settings.http.address).await?;
         let attempts = TaskTracker::new();
-        let behind = delivery::Shared { log: Arc::clone(&log), metrics: Arc::clone(&metrics), tasks: attempts.clone() };
-        let sink =
-            Direct::new(Router::new(&upstreams), &settings.delivery, settings.limits.memory.octets() / 2, behind);
+        let stopping = CancellationToken::new();
+        let behind = outward::Shared {
+            log: Arc::clone(&log),
+            metrics: Arc::clone(&metrics),
+            tasks: attempts.clone(),
+            stopping: stopping.clone(),
+        };
+        let outward = Outward::build(&settings, behind).await?;
         let shared = server::Shared {
-            intake: Arc::new(intake(&settings, rules, &upstreams, &log)),
-            sink: Arc::new(sink),
+            intake: Arc::new(intake(&settings, rules, &outward.upstreams, &log)),
+            sink: Arc::clone(&outward.sink),
             log,
             metrics,
-            stopping: CancellationToken::new(),
+            stopping,
             leaving: CancellationToken::new(),
             sessions: TaskTracker::new(),
         };
         let ready = Arc::new(AtomicBool::new(false));
-        Ok(Self { settings, listeners, http, shared, attempts, ready, signals, reload })
+        Ok(Self { settings, listeners, http, shared, outward, attempts, ready, signals, reload })
     }
 
     /// Runs until SIGTERM or SIGINT, then drains.
@@ -137,6 +150,7 @@ impl App {
                 }
             });
         }
+        self.outward.start();
         let offer = self.offer();
         for listener in std::mem::take(&mut self.listeners) {
             let address = listener.address().map(|address| address.to_string()).unwrap_or_default();
@@ -156,7 +170,11 @@ impl App {
         Offer {
             hostname: self.settings.own_name(),
             message_size: limits.message_size.0,
-            recipients: limits.recipients.min(DIRECT_RECIPIENTS),
+            recipients: if self.outward.queue.is_some() {
+                limits.recipients
+            } else {
+                limits.recipients.min(DIRECT_RECIPIENTS)
+            },
             errors: limits.errors,
         }
     }
@@ -210,8 +228,8 @@ impl Signals {
     }
 }
 
-fn intake(settings: &Settings, rules: Rules, upstreams: &[(Arc<dyn Upstream>, u32)], log: &AccessLog) -> Intake {
-    let lints = upstreams.iter().zip(&settings.upstreams).map(|((upstream, _), one)| {
+fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], log: &AccessLog) -> Intake {
+    let lints = upstreams.iter().zip(&settings.upstreams).map(|(upstream, one)| {
         let upstream = Arc::clone(upstream);
         Lint {
             upstream: one.name.clone(),

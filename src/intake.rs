@@ -30,6 +30,21 @@ pub struct Accepted {
     pub message: Message,
     /// What rules ask of the upstream.
     pub options: Options,
+    /// Where it came from.
+    pub origin: Origin,
+    /// The rule that holds it back, if one does.
+    pub held: Option<Arc<str>>,
+}
+
+/// Where a message came from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// Who sent it.
+    pub client: Client,
+    /// Octets received.
+    pub size: usize,
+    /// Its header as it came in.
+    pub head: Bytes,
 }
 
 /// A message that goes nowhere.
@@ -59,7 +74,7 @@ pub struct Story {
 pub struct Receipt {
     /// What the client hears.
     pub reply: Reply,
-    /// The word for the log: `delivered`, `deferred`, `failed`.
+    /// The word for the log: `queued`, `held`, `delivered`, `deferred`, `failed`.
     pub outcome: &'static str,
     /// The cause, for the log.
     pub reason: String,
@@ -74,8 +89,8 @@ pub struct Receipt {
 /// When the receipt's reply is a 250, the message is durable here or accepted by an upstream. When the caller stops
 /// waiting, an attempt under way is still finished and logged.
 pub trait Sink: Send + Sync {
-    /// Takes a message.
-    fn take(&self, accepted: Accepted) -> Soon<'_, Receipt>;
+    /// Takes a message, and what intake learnt of it.
+    fn take<'a>(&'a self, accepted: Accepted, story: &'a Story) -> Soon<'a, Receipt>;
 }
 
 /// What an upstream would refuse.
@@ -158,6 +173,7 @@ impl Intake {
         let smtputf8 = envelope.smtputf8;
         let message = header::split(&raw);
         self.check_header_size(message.head.len())?;
+        let before = message.head.clone();
         let mut draft = Draft::of(envelope, message);
         story.fields = self.logged(&draft);
         check_field_count(&draft)?;
@@ -167,7 +183,7 @@ impl Intake {
         let verdict = self.rules().run(&facts, &mut draft);
         story.trace = std::mem::take(&mut draft.trace);
         match verdict {
-            Verdict::Accept => {}
+            Verdict::Accept | Verdict::Hold => {}
             Verdict::Reject(reply) | Verdict::Defer(reply) => return Err(refused(reply, "a rule")),
             Verdict::Discard => {
                 let reply = Reply::new(250, Enhanced(2, 0, 0), "Ok");
@@ -177,8 +193,9 @@ impl Intake {
         check_first_line(&draft)?;
         let hop = Hop { client: &facts.client, hostname: &self.hostname, id, time, smtputf8 };
         let head = traced_head(&draft, &hop);
-        let Draft { envelope, rest, options, .. } = draft;
-        let accepted = Accepted { id, envelope, message: Message { head, rest }, options };
+        let Draft { envelope, rest, options, held, .. } = draft;
+        let origin = Origin { client: facts.client, size: facts.size, head: before };
+        let accepted = Accepted { id, envelope, message: Message { head, rest }, options, origin, held };
         self.check_result(&accepted, story)?;
         Ok(accepted)
     }
@@ -219,7 +236,10 @@ impl Intake {
             return Err(refused(Reply::new(552, Enhanced(5, 3, 4), &text), "message_size"));
         }
         let mut refusals = Vec::new();
-        let may_take = |lint: &&Lint| options.upstream.as_ref().is_none_or(|name| *name == lint.upstream);
+        let may_take = |lint: &&Lint| {
+            let named = |name: &String| *name == lint.upstream;
+            options.upstream.as_ref().is_none_or(named) || options.routes.values().any(named)
+        };
         for lint in self.lints.iter().filter(may_take).filter(|lint| lint.mode != LintMode::Off) {
             let findings = (lint.inspect)(envelope, message);
             let hard = findings.iter().find(|finding| finding.severity == Severity::Refuse);

@@ -59,5 +59,6 @@ pub mod mime;
 pub mod rules;
 pub mod server;
 pub mod smtp;
+pub mod store;
 pub mod tree;
 pub mod upstream;

@@ -27,6 +27,7 @@ pub struct Metrics {
     messages: Family<Outcome, Counter>,
     attempts: Family<Outcome, Counter>,
     rule_hits: Family<Rule, Counter>,
+    ambiguous: Counter,
     sessions: Counter,
     open: Gauge,
     lost_lines: Counter<u64, AtomicU64>,
@@ -39,6 +40,12 @@ impl Default for Metrics {
         let rule_hits = Family::<Rule, Counter>::default();
         registry.register("rule_hits", "Messages that a rule changed or decided", rule_hits.clone());
         let (sessions, open, lost_lines) = (Counter::default(), Gauge::default(), Counter::default());
+        let ambiguous = Counter::default();
+        registry.register(
+            "attempts_ambiguous",
+            "Attempts whose message may have been accepted although no answer said so",
+            ambiguous.clone(),
+        );
         registry.register("messages", "Mail transactions by their end", messages.clone());
         registry.register("attempts", "Attempts at an upstream by their outcome", attempts.clone());
         registry.register("sessions", "SMTP sessions begun", sessions.clone());
@@ -50,7 +57,7 @@ impl Default for Metrics {
         for outcome in ["delivered", "deferred", "failed"] {
             drop(attempts.get_or_create(&Outcome { outcome }));
         }
-        Self { registry, messages, attempts, rule_hits, sessions, open, lost_lines }
+        Self { registry, messages, attempts, rule_hits, ambiguous, sessions, open, lost_lines }
     }
 }
 
@@ -63,6 +70,11 @@ impl Metrics {
     /// An attempt ended: `delivered`, `deferred` or `failed`.
     pub fn attempt(&self, outcome: &'static str) {
         self.attempts.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    /// An attempt ended in doubt.
+    pub fn ambiguous(&self) {
+        self.ambiguous.inc();
     }
 
     /// A rule changed a message or decided about it.

@@ -16,6 +16,8 @@ mod fake_ses;
 mod kept;
 #[path = "proofs/octets.rs"]
 mod octets;
+#[path = "proofs/reports.rs"]
+mod reports;
 
 use bytes::Bytes;
 use proptest::{

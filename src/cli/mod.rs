@@ -1,6 +1,6 @@
 //! The command line, one file a subcommand.
 //!
-//! Arguments go in, an exit code comes out (sysexits): 64 wrong usage, 66 no input, 69 cannot start, 78
+//! Arguments go in, an exit code comes out (sysexits): 64 wrong usage, 66 no input, 69 cannot start, 75 try again, 78
 //! wrong settings. Data goes to stdout, everything else to stderr.
 
 mod config;
@@ -28,6 +28,8 @@ const USAGE: u8 = 64;
 const NO_INPUT: u8 = 66;
 /// The service cannot start.
 const UNAVAILABLE: u8 = 69;
+/// Try again later.
+const TRY_AGAIN: u8 = 75;
 /// Wrong settings.
 const CONFIG: u8 = 78;
 

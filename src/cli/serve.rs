@@ -34,7 +34,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
             }
             Err(error) => {
                 tracing::error!("{error}");
-                Ok(super::UNAVAILABLE)
+                Ok(if error.may_pass() { super::TRY_AGAIN } else { super::UNAVAILABLE })
             }
         }
     })

@@ -7,7 +7,6 @@ use std::{collections::HashSet, net::SocketAddr};
 use ipnet::IpNet;
 
 use crate::{
-    delivery::Mode,
     log::Format,
     mail::Address,
     server, tree,
@@ -140,8 +139,20 @@ impl Checker<'_> {
     }
 
     fn delivery(&mut self, settings: &Settings) {
-        if settings.delivery.mode == Mode::Queue {
-            self.fault(&["delivery".into(), "mode".into()], "this version has no queue; write mode = \"direct\"");
+        let retry = &settings.delivery.retry;
+        if retry.first.0.is_zero() || retry.first > retry.max || retry.max > retry.expire {
+            let text = format!(
+                "first = \"{}\", max = \"{}\", expire = \"{}\": more than no time, and none longer than the next",
+                retry.first, retry.max, retry.expire
+            );
+            self.fault(&["delivery".into(), "retry".into()], &text);
+        }
+        if let Some(store) = &settings.store
+            && store.path().is_none()
+        {
+            let text =
+                format!("{:?} is no store; write \"sqlite:\" and a file, such as \"sqlite:headgate.db\"", store.url);
+            self.fault(&["store".into(), "url".into()], &text);
         }
         if settings.delivery.concurrency == 0 {
             self.fault(&["delivery".into(), "concurrency".into()], "at least 1 is needed");

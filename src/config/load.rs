@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
+    delivery::Mode,
     rules::{Rules, SourceText},
     tree::{self, Fault, Node, Place, Step},
 };
@@ -54,6 +55,9 @@ pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
     defaulted.extend(partial.defaulted);
     let (Some(mut settings), root) = (partial.value, partial.rest) else { return Err(faults) };
     let base = file.as_deref().and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
+    if settings.delivery.mode == Mode::Direct && root.child("store").is_none() {
+        settings.store = None;
+    }
     settings.resolve(&base);
     faults.extend(check::check(&settings, &root, &defaulted));
     faults.sort_by_key(|fault| fault.place.line_and_column());
@@ -86,8 +90,12 @@ fn rules(settings: &Settings, root: &Node) -> Result<Rules, Vec<Fault>> {
         }
     }
     match Rules::compile(&sources, &settings.rules.vars) {
-        Ok(rules) if faults.is_empty() => Ok(rules),
-        Ok(_) => Err(faults),
+        Ok(rules) => {
+            if settings.store.is_none() {
+                faults.extend_from_slice(rules.needing_queue());
+            }
+            if faults.is_empty() { Ok(rules) } else { Err(faults) }
+        }
         Err(more) => {
             faults.extend(more);
             Err(faults)

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub use load::{Loaded, Request, load};
 pub use reference::reference;
 
-use crate::{bounce, console, delivery, log, rules, server, upstream};
+use crate::{bounce, console, delivery, log, rules, server, store, upstream};
 
 /// All settings.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -31,6 +31,10 @@ pub struct Settings {
     pub rules: rules::Settings,
     /// How accepted mail goes out.
     pub delivery: delivery::Settings,
+    /// Where the queue is kept. In direct mode there is a store only if this table is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "store::Settings")]
+    pub store: Option<store::Settings>,
     /// Where mail goes.
     #[serde(rename = "upstream")]
     pub upstreams: Vec<upstream::Settings>,
@@ -52,6 +56,7 @@ impl Default for Settings {
             limits: server::Limits::default(),
             rules: rules::Settings::default(),
             delivery: delivery::Settings::default(),
+            store: Some(store::Settings::default()),
             upstreams: vec![upstream::Settings::default()],
             bounce: bounce::Settings::default(),
             access_log: log::Settings::default(),
@@ -84,6 +89,11 @@ impl Settings {
             for path in paths.into_iter().filter(|path| !path.as_os_str().is_empty()) {
                 *path = base.join(&path);
             }
+        }
+        if let Some(store) = &mut self.store
+            && let Some(path) = store.path()
+        {
+            store.url = format!("sqlite:{}", base.join(path).display());
         }
         if !["stdout", "off", ""].contains(&self.access_log.output.as_str()) {
             self.access_log.output = base.join(&self.access_log.output).display().to_string();

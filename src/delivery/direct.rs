@@ -8,32 +8,26 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
-    time::{Instant, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    intake::{Accepted, Receipt, Sink},
+    intake::{Accepted, Receipt, Sink, Story},
     log::{AccessLog, Event, Record},
     mail::{Enhanced, Envelope, Outcome, Reply, Soon},
     metrics::Metrics,
-    upstream::{Attempt, Upstream},
+    upstream::Attempt,
 };
 
-use super::Router;
-
-/// Octets of memory that one permit stands for.
-const UNIT: usize = 1024;
-/// An attempt holds the message, its base64 form and the request made of that.
-const COPIES: usize = 3;
+use super::{Choice, Router, Way, memory::Memory};
 
 /// The sink of direct mode.
 pub struct Direct {
-    router: Router,
+    router: Arc<Router>,
     waiting: Duration,
     concurrency: Arc<Semaphore>,
-    memory: Arc<Semaphore>,
-    memory_units: usize,
+    memory: Memory,
     shared: Shared,
 }
 
@@ -50,43 +44,37 @@ pub struct Shared {
 
 impl Direct {
     /// `memory` is in octets.
-    pub fn new(router: Router, settings: &super::Settings, memory: usize, shared: Shared) -> Self {
-        let memory_units = (memory / UNIT).clamp(1, u32::MAX as usize >> 4);
+    pub fn new(router: Arc<Router>, settings: &super::Settings, memory: usize, shared: Shared) -> Self {
         Self {
             router,
             waiting: settings.direct_timeout.0,
             concurrency: Arc::new(Semaphore::new(settings.concurrency.max(1))),
-            memory: Arc::new(Semaphore::new(memory_units)),
-            memory_units,
+            memory: Memory::new(memory),
             shared,
         }
     }
 
     /// Room for an attempt, taken whole by one who holds nothing of it yet.
     async fn room(&self, octets: usize) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
-        let units = octets.saturating_mul(COPIES).div_ceil(UNIT).clamp(1, self.memory_units);
         let turn = Arc::clone(&self.concurrency).acquire_owned().await.ok()?;
-        let memory = Arc::clone(&self.memory).acquire_many_owned(u32::try_from(units).ok()?).await.ok()?;
+        let memory = self.memory.take(octets).await?;
         Some((turn, memory))
     }
 
     async fn deliver(&self, accepted: Accepted) -> Receipt {
         let until = Instant::now() + self.waiting;
-        let Some(upstream) = self.router.choose(accepted.options.upstream.as_deref()) else {
-            let cause = match &accepted.options.upstream {
-                Some(name) => format!("a rule asks for upstream {name}, which there is not"),
-                None => "no upstream has a weight".to_owned(),
-            };
-            return receipt(None, Outcome::refused(busy("No upstream takes this mail"), cause).with_alarm());
+        let way = match self.way(&accepted, until).await {
+            Ok(way) => way,
+            Err(outcome) => return receipt(None, outcome),
         };
-        let name = upstream.name().to_owned();
+        let name = way.name().to_owned();
         let Ok(Some(room)) = timeout_at(until, self.room(accepted.message.len())).await else {
             return receipt(
                 Some(name),
                 Outcome::refused(busy("Too much mail at once; try again"), "concurrency or memory"),
             );
         };
-        let answer = self.begin(accepted, upstream, room);
+        let answer = self.begin(accepted, way, room);
         match timeout_at(until, answer).await {
             Ok(Ok(outcome)) => receipt(Some(name), outcome),
             Ok(Err(_)) => receipt(
@@ -100,11 +88,33 @@ impl Direct {
         }
     }
 
+    /// The upstream for a message, once it takes mail.
+    async fn way(&self, accepted: &Accepted, until: Instant) -> Result<Arc<Way>, Outcome> {
+        let count = accepted.envelope.recipients.len();
+        loop {
+            match self.router.choose(accepted.options.upstream.as_deref(), count) {
+                Choice::Now(way) => return Ok(way),
+                Choice::Later(wait) if Instant::now() + wait < until => sleep(wait).await,
+                Choice::Later(_) => {
+                    let reply = Reply::new(454, Enhanced(4, 3, 2), "The sending rate or quota is used up; try again");
+                    return Err(Outcome::refused(reply, "no upstream takes mail within direct_timeout"));
+                }
+                Choice::Ill(cause) => {
+                    let reply = Reply::new(451, Enhanced(4, 4, 1), "No upstream can be reached; try again");
+                    return Err(Outcome::refused(reply, format!("ill: {cause}")));
+                }
+                Choice::Nowhere(cause) => {
+                    return Err(Outcome::refused(busy("No upstream takes this mail"), cause).with_alarm());
+                }
+            }
+        }
+    }
+
     /// Starts the attempt in a task of its own, which outlives a client that leaves.
     fn begin(
         &self,
         accepted: Accepted,
-        upstream: Arc<dyn Upstream>,
+        way: Arc<Way>,
         room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
     ) -> oneshot::Receiver<Outcome> {
         let (sender, receiver) = oneshot::channel();
@@ -113,18 +123,19 @@ impl Direct {
             let started = Instant::now();
             let mut record = Record::new(Event::Attempt, accepted.id);
             record.set_envelope(&accepted.envelope);
-            let Accepted { id, envelope, message, options } = accepted;
+            let Accepted { id, envelope, message, options, .. } = accepted;
             let Envelope { sender: from, recipients, .. } = envelope;
             let attempt = Attempt { id, sender: from, recipients, message: message.to_bytes(), options };
             drop(message);
-            let outcome = upstream.send(attempt).await.worst();
+            let outcome = way.upstream.send(attempt).await.worst();
+            way.heard(&outcome);
             drop(room);
             shared.metrics.attempt(outcome.fate.word());
             if outcome.alarm {
-                tracing::error!(upstream = upstream.name(), %id, cause = outcome.cause, "an operator is needed");
+                tracing::error!(upstream = way.name(), %id, cause = outcome.cause, "an operator is needed");
             }
             if let Err(late) = sender.send(outcome) {
-                record.upstream = Some(upstream.name().to_owned());
+                record.upstream = Some(way.name().to_owned());
                 record.duration = started.elapsed();
                 record.set_outcome(&late);
                 shared.log.write(&record);
@@ -135,7 +146,7 @@ impl Direct {
 }
 
 impl Sink for Direct {
-    fn take(&self, accepted: Accepted) -> Soon<'_, Receipt> {
+    fn take<'a>(&'a self, accepted: Accepted, _: &'a Story) -> Soon<'a, Receipt> {
         Box::pin(self.deliver(accepted))
     }
 }

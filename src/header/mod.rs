@@ -28,4 +28,4 @@ pub use parse::{Line, lines, split};
 pub use places::is_text;
 pub use received::{Hop, received};
 pub use refold::{LINE_MAX, has_long_line, refold};
-pub use word::{decode, encode_unstructured, printable};
+pub use word::{decode, encode_unstructured, is_plain, printable};

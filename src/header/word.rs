@@ -35,7 +35,16 @@ pub fn encode_unstructured(text: &str) -> String {
 
 /// A text without line ends, NUL and other controls, so that nothing in it can end or begin a field.
 pub fn printable(text: &str) -> String {
+    if is_plain(text.as_bytes()) {
+        return text.to_owned();
+    }
     text.chars().map(|one| if one.is_control() && one != '\t' { ' ' } else { one }).collect()
+}
+
+/// Whether octets are ASCII and none is a control but a tab. It looks at all of them, since many are looked at in one go.
+pub fn is_plain(octets: &[u8]) -> bool {
+    let odd = |octet: u8| !matches!(octet, b' '..=b'~' | b'\t');
+    !octets.iter().fold(false, |any, octet| any | odd(*octet))
 }
 
 #[cfg(test)]

@@ -39,7 +39,9 @@ pub const FIELDS: &[FieldRow] = &[
     }),
     FieldRow { name: "request", doc: "the envelope", words: true, value: |record| json!(record.request) },
     row("status", "the SMTP code", |record| json!(record.status)),
-    row("outcome", "delivered, deferred, failed, refused, discarded or aborted", |record| json!(record.outcome)),
+    row("outcome", "queued, held, delivered, deferred, failed, expired, refused, discarded or aborted", |record| {
+        json!(record.outcome)
+    }),
     FieldRow {
         name: "reason",
         doc: "why, in the words of whoever decided",

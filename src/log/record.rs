@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _, net::IpAddr, time::Duration};
 
 use jiff::ZonedDateTime;
 
-use crate::mail::{Client, Envelope, Id, Outcome, Reply};
+use crate::mail::{Address, Client, Envelope, Id, Outcome, Reply, Sender};
 
 /// Recipients shown in a request; the others are counted.
 const RECIPIENTS: usize = 10;
@@ -14,7 +14,7 @@ const RECIPIENTS: usize = 10;
 pub enum Event {
     /// The end of a transaction.
     Message,
-    /// The late outcome of an attempt.
+    /// The outcome of an attempt.
     Attempt,
     /// A refused MAIL.
     Session,
@@ -46,7 +46,7 @@ pub struct Record {
     pub request: String,
     /// The SMTP code of the reply.
     pub status: Option<u16>,
-    /// `delivered`, `deferred`, `failed`, `refused`, `discarded`, `aborted`.
+    /// `queued`, `held`, `delivered`, `deferred`, `failed`, `expired`, `refused`, `discarded`, `aborted`.
     pub outcome: &'static str,
     /// Why, in words.
     pub reason: String,
@@ -101,19 +101,24 @@ impl Record {
 
     /// Tells from whom and to whom.
     pub fn set_envelope(&mut self, envelope: &Envelope) {
-        let mut request = format!("SMTP from=<{}> to=", envelope.sender);
-        for (index, recipient) in envelope.recipients.iter().take(RECIPIENTS).enumerate() {
+        self.set_request(&envelope.sender, envelope.recipients.iter());
+    }
+
+    /// Tells from whom, and to which of the recipients.
+    pub fn set_request<'a>(&mut self, sender: &Sender, recipients: impl ExactSizeIterator<Item = &'a Address>) {
+        let mut request = format!("SMTP from=<{sender}> to=");
+        self.recipients = recipients.len();
+        for (index, recipient) in recipients.take(RECIPIENTS).enumerate() {
             let comma = if index == 0 { "" } else { "," };
             let _ = write!(request, "{comma}<{recipient}>");
         }
-        match envelope.recipients.len().checked_sub(RECIPIENTS) {
+        match self.recipients.checked_sub(RECIPIENTS) {
             Some(more) if more > 0 => {
                 let _ = write!(request, ",+{more}");
             }
             _ => {}
         }
         self.request = request;
-        self.recipients = envelope.recipients.len();
     }
 
     /// Tells how it ended.

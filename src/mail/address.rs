@@ -1,6 +1,6 @@
 //! A mailbox of the envelope (RFC 5321 section 4.1.2): local part and domain, as SES can take it.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// RFC 5321 section 4.5.3.1.1 and .2; a path is at most 256 octets with its angle brackets (.3).
 const LOCAL_MAX: usize = 64;
@@ -64,6 +64,11 @@ impl Address {
         Ok(Self { local: local.into(), domain: domain.into() })
     }
 
+    /// Whether an address may have that domain.
+    pub fn is_domain(domain: &str) -> bool {
+        !domain.is_empty() && ascii_domain(domain).is_some_and(|domain| domain.len() <= DOMAIN_MAX)
+    }
+
     /// The part before the `@`, with its quotes if it has any.
     pub fn local(&self) -> &str {
         &self.local
@@ -108,7 +113,7 @@ fn is_quoted_string(local: &str) -> bool {
 }
 
 /// A domain of LDH labels or an address literal; a final dot is dropped, U-labels become A-labels.
-fn ascii_domain(domain: &str) -> Option<String> {
+fn ascii_domain(domain: &str) -> Option<Cow<'_, str>> {
     if let Some(inside) = domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         let six = inside.get(..5).is_some_and(|tag| tag.eq_ignore_ascii_case("IPv6:"));
         let legal = if six {
@@ -116,10 +121,10 @@ fn ascii_domain(domain: &str) -> Option<String> {
         } else {
             inside.parse::<std::net::Ipv4Addr>().is_ok()
         };
-        return legal.then(|| domain.to_owned());
+        return legal.then_some(Cow::Borrowed(domain));
     }
     let domain = domain.strip_suffix('.').unwrap_or(domain);
-    let ascii = if domain.is_ascii() { domain.to_owned() } else { idna::domain_to_ascii(domain).ok()? };
+    let ascii = if domain.is_ascii() { Cow::Borrowed(domain) } else { Cow::Owned(idna::domain_to_ascii(domain).ok()?) };
     ascii.split('.').all(is_ldh_label).then_some(ascii)
 }
 
@@ -149,6 +154,7 @@ mod tests {
             "root@localhost",
         ] {
             assert_eq!(Address::parse(text).map(|one| one.to_string()).as_deref(), Ok(text));
+            assert!(Address::is_domain(text.rsplit_once('@').unwrap().1));
         }
         assert_eq!(Address::parse("a@bücher.example").unwrap().domain(), "xn--bcher-kva.example");
         assert_eq!(Address::parse("a@example.com.").unwrap().domain(), "example.com");
@@ -174,6 +180,8 @@ mod tests {
             ("a@[300.1.1.1]", Domain),
             (long.as_str(), Long),
         ] {
+            let domain = text.rsplit_once('@').unwrap_or_default().1;
+            assert_eq!(Address::is_domain(domain), !matches!(error, Domain | NoDomain), "{text}");
             assert_eq!(Address::parse(text), Err(error), "{text}");
         }
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 /// The client of a session, as far as the log and the rules may know it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Client {
     /// Its address.
     pub address: IpAddr,

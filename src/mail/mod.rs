@@ -14,6 +14,7 @@ mod reply;
 mod secret;
 mod size;
 
+pub(crate) use address::is_atext;
 pub use address::{Address, AddressError};
 pub use client::Client;
 pub use envelope::{Envelope, Sender};

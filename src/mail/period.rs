@@ -55,7 +55,7 @@ impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
         let unit = UNITS.iter().rev().find(|(_, factor)| total >= *factor && total.is_multiple_of(*factor));
-        let (name, factor) = unit.unwrap_or(&("ms", 1));
+        let (name, factor) = unit.filter(|_| total > 0).unwrap_or(&("s", 1000));
         write!(f, "{}{name}", total / factor)
     }
 }
@@ -70,6 +70,7 @@ mod tests {
             assert_eq!(text.parse::<Period>().map(|period| period.to_string()).as_deref(), Ok(text));
         }
         assert_eq!("120s".parse::<Period>().unwrap().to_string(), "2m");
+        assert_eq!("0d".parse::<Period>().unwrap().to_string(), "0s");
         for text in ["", "5", "s", "-1s", "1w", "99999999999d"] {
             assert!(text.parse::<Period>().is_err(), "{text}");
         }

@@ -75,6 +75,14 @@ impl Parts {
         Self { list: walker.list, complete: walker.complete }
     }
 
+    /// Whether a message is one part alone; told by the beginning of its type, for most messages without a doubt.
+    pub fn are_one(header: &Header) -> bool {
+        let is_text =
+            |at| header.raw(at).trim_ascii_start().get(..5).is_some_and(|kind| kind.eq_ignore_ascii_case(TEXT));
+        // Without a type, or with several, nothing is looked into.
+        sole(header, "Content-Type").ok().flatten().is_none_or(is_text)
+    }
+
     /// The section number of a part, such as `2.1`; empty for the message itself.
     pub fn number(&self, index: usize) -> String {
         let (mut numbers, mut at) = (Vec::new(), self.list.get(index));
@@ -99,6 +107,7 @@ impl Parts {
 
 /// The type of a body that names none (RFC 2045 section 5.2), and within multipart/digest (RFC 2046 section 5.1.5).
 const PLAIN: &str = "text/plain";
+const TEXT: &[u8] = b"text/";
 const MESSAGE: &str = "message/rfc822";
 
 /// Octets of the empty line that a body follows.

@@ -37,6 +37,23 @@ fn a_message_without_parts_is_its_own_leaf() {
 }
 
 #[test]
+fn what_is_one_part_by_the_beginning_of_its_type_has_no_other() {
+    let multipart = "multipart/mixed; boundary=text";
+    let types =
+        ["text/plain", "\r\n TEXT/; boundary=text", "text / multipart; boundary=text", "boundary=text/", multipart];
+    let fields = types.map(|one| format!("Content-Type: {one}\r\n"));
+    let several = format!("{}{}", fields[0], fields[4]);
+    let folded = fields[4].replace("mixed", "\r\n text/");
+    for header in fields.iter().chain([&several, &folded, &"A: b\r\n".to_owned()]) {
+        let raw = format!("{header}\r\n--text\r\n\r\nx\r\n--text--\r\n");
+        let head = Header::parse(&header::split(&Bytes::from(raw.clone())).head);
+        assert!(!Parts::are_one(&head) || walked(&raw).0.list.len() == 1, "{header:?}");
+    }
+    let are_one = fields.each_ref().map(|field| Parts::are_one(&Header::parse(&Bytes::from(field.clone()))));
+    assert_eq!(are_one, [true, true, false, false, false]);
+}
+
+#[test]
 fn parts_are_found_at_every_depth() {
     let raw = "Content-Type: multipart/mixed; boundary=a\r\n\r\npreamble\r\n--a\r\n\r\none\r\n--a\r\nContent-Type: \
                multipart/alternative;\r\n boundary=\"a1\"\r\n\r\n--a1\r\nContent-Type: text/html\r\n\r\ntwo\r\n\r\n--a1--\r\n--a\r\n\

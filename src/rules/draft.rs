@@ -1,5 +1,7 @@
 //! The editable message that the rules work on.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::{
@@ -20,6 +22,8 @@ pub struct Draft {
     pub rest: Bytes,
     /// What is asked of the upstream.
     pub options: Options,
+    /// The rule that holds it back, if one does.
+    pub held: Option<Arc<str>>,
     /// What was done.
     pub trace: Trace,
 }
@@ -33,7 +37,7 @@ impl Draft {
     /// A draft of a message that was cut into header and body already.
     pub fn of(envelope: Envelope, message: Message) -> Self {
         let header = Header::parse(&message.head);
-        Self { envelope, header, rest: message.rest, options: Options::default(), trace: Trace::default() }
+        Self { envelope, header, rest: message.rest, options: Options::default(), held: None, trace: Trace::default() }
     }
 
     /// The message as it is now.

@@ -37,6 +37,7 @@ impl SourceText {
 pub struct Rules {
     pub(super) files: Vec<File>,
     pub(super) templates: Templates,
+    needing_queue: Vec<Fault>,
 }
 
 #[derive(Debug)]
@@ -63,8 +64,13 @@ impl Rules {
     /// # Errors
     /// All faults of all files, each with its place and the right form.
     pub fn compile(sources: &[SourceText], vars: &BTreeMap<String, String>) -> Result<Self, Vec<Fault>> {
-        let mut compiler =
-            Compiler { lists: Lists::default(), templates: Templates::new(vars), faults: Vec::new(), rcpt: false };
+        let mut compiler = Compiler {
+            lists: Lists::default(),
+            templates: Templates::new(vars),
+            faults: Vec::new(),
+            needing_queue: Vec::new(),
+            rcpt: false,
+        };
         let mut trees = Vec::new();
         for source in sources {
             match tree::parse(&source.name, &source.text) {
@@ -77,10 +83,20 @@ impl Rules {
         lists.iter().for_each(|list| compiler.lists.extend(list, &mut compiler.faults));
         let files: Vec<File> = trees.iter().map(|(name, root)| file(name, root, &mut compiler)).collect();
         if compiler.faults.is_empty() {
-            Ok(Self { files, templates: compiler.templates })
+            Ok(Self { files, templates: compiler.templates, needing_queue: compiler.needing_queue })
         } else {
             Err(compiler.faults)
         }
+    }
+
+    /// No rules at all: everything passes as it is.
+    pub fn none() -> Self {
+        Self { files: Vec::new(), templates: Templates::new(&BTreeMap::new()), needing_queue: Vec::new() }
+    }
+
+    /// The faults that these rules have where there is no queue.
+    pub fn needing_queue(&self) -> &[Fault] {
+        &self.needing_queue
     }
 
     /// File and name of each rule, in the order in which they run.
@@ -104,6 +120,8 @@ pub(super) struct Compiler {
     pub(super) lists: Lists,
     pub(super) templates: Templates,
     pub(super) faults: Vec<Fault>,
+    /// The faults of what cannot be done without a queue.
+    pub(super) needing_queue: Vec<Fault>,
     /// The rule at hand runs at RCPT.
     pub(super) rcpt: bool,
 }
@@ -111,6 +129,12 @@ pub(super) struct Compiler {
 impl Compiler {
     pub(super) fn fault(&mut self, node: &Node, message: impl Into<String>) {
         self.faults.push(node.fault(message));
+    }
+
+    /// What stands there cannot be done without a queue.
+    pub(super) fn needs_queue(&mut self, node: &Node, what: &str) {
+        let message = format!("{what} needs the queue; write delivery.mode = \"queue\", or a [store]");
+        self.needing_queue.push(node.fault(message));
     }
 
     pub(super) fn fault_at(&mut self, place: &Place, message: impl Into<String>) {

@@ -17,6 +17,8 @@ use super::{
 pub enum Verdict {
     /// It goes on its way.
     Accept,
+    /// It is kept back until somebody releases it.
+    Hold,
     /// The client gets this 5xx.
     Reject(Reply),
     /// The client gets this 4xx.
@@ -30,6 +32,7 @@ impl Verdict {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Accept => "accept",
+            Self::Hold => "hold",
             Self::Reject(_) => "reject",
             Self::Defer(_) => "defer",
             Self::Discard => "discard",
@@ -42,7 +45,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reject(reply) | Self::Defer(reply) => write!(f, "{} {reply}", self.word()),
-            Self::Accept | Self::Discard => f.write_str(self.word()),
+            Self::Accept | Self::Hold | Self::Discard => f.write_str(self.word()),
         }
     }
 }
@@ -69,7 +72,11 @@ impl Rules {
                 }
             }
         }
-        if draft.envelope.recipients.is_empty() { Verdict::Discard } else { Verdict::Accept }
+        match (draft.envelope.recipients.is_empty(), &draft.held) {
+            (true, _) => Verdict::Discard,
+            (false, Some(_)) => Verdict::Hold,
+            (false, None) => Verdict::Accept,
+        }
     }
 
     /// Runs the rules `at = "rcpt"` for one recipient, who is the only one of the draft's envelope.

@@ -74,7 +74,7 @@ impl Selector {
 
     /// The positions of the fields that are meant, top down.
     pub(super) fn select(&self, header: &Header) -> Vec<usize> {
-        let mut positions = self.named(header);
+        let mut positions = self.occurring(header);
         if self.value.is_some() || self.not_value.is_some() {
             positions.retain(|at| self.value_matches(header, *at));
         }
@@ -83,37 +83,35 @@ impl Selector {
 
     /// Whether the header has such a field; with `value = { every = … }`, whether all fields meant have such a value.
     pub(super) fn holds(&self, header: &Header) -> bool {
-        match &self.value {
-            Some(values) => values.match_in(self.named(header).into_iter().map(|at| self.text(header, at))),
-            None => !self.select(header).is_empty(),
+        match (&self.value, &self.not_value, self.occurrence) {
+            (Some(values), ..) => values.match_in(self.occurring(header).into_iter().map(|at| self.text(header, at))),
+            (None, None, Occurrence::Any) => self.named(header).next().is_some(),
+            _ => !self.select(header).is_empty(),
         }
     }
 
-    /// The fields that name and occurrence mean, whatever their values.
-    fn named(&self, header: &Header) -> Vec<usize> {
-        let named: Vec<(usize, &str)> = header
-            .positions()
-            .filter_map(|at| Some((at, header.name(at)?)))
-            .filter(|(_, name)| self.name.matches(name) && !self.not_name.as_ref().is_some_and(|not| not.matches(name)))
-            .collect();
-        self.occurring(&named)
+    /// The fields whose name is meant.
+    fn named<'a>(&'a self, header: &'a Header) -> impl Iterator<Item = (usize, &'a [u8])> {
+        let excluded = |name| self.not_name.as_ref().is_some_and(|not| not.matches_octets(name));
+        header.names().filter(move |(_, name)| self.name.matches_octets(name) && !excluded(name))
     }
 
-    fn occurring(&self, named: &[(usize, &str)]) -> Vec<usize> {
-        let mut counts: HashMap<String, usize> = HashMap::new();
-        let numbered: Vec<(usize, String, usize)> = match self.occurrence {
-            Occurrence::Any => return named.iter().map(|(at, _)| *at).collect(),
-            _ => named
-                .iter()
+    /// The fields that name and occurrence mean, whatever their values.
+    fn occurring(&self, header: &Header) -> Vec<usize> {
+        let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
+        let numbered: Vec<(usize, Vec<u8>, usize)> = match self.occurrence {
+            Occurrence::Any => return self.named(header).map(|(at, _)| at).collect(),
+            _ => self
+                .named(header)
                 .map(|(at, name)| {
                     let key = name.to_ascii_lowercase();
                     let count = counts.entry(key.clone()).or_default();
                     *count += 1;
-                    (*at, key, *count)
+                    (at, key, *count)
                 })
                 .collect(),
         };
-        let meant = |key: &String, number: usize| match self.occurrence {
+        let meant = |key: &Vec<u8>, number: usize| match self.occurrence {
             Occurrence::Any => true,
             Occurrence::From(first, last) => (first..=last).contains(&number),
             Occurrence::Last => counts.get(key) == Some(&number),

@@ -150,7 +150,7 @@ fn verdict_failures(expect: &Expect, verdict: &Verdict) -> Vec<String> {
     }
     let reply = match verdict {
         Verdict::Reject(reply) | Verdict::Defer(reply) => reply.to_string(),
-        Verdict::Accept | Verdict::Discard => String::new(),
+        Verdict::Accept | Verdict::Hold | Verdict::Discard => String::new(),
     };
     if let Some(wanted) = expect.reply.as_ref().filter(|wanted| **wanted != reply) {
         failures.push(format!("wanted reply {wanted}, got {reply}"));

@@ -7,7 +7,7 @@ const CHANGES: usize = 1000;
 const TEXT: usize = 1000;
 
 /// One change.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Change {
     /// The rule that made it.
     pub rule: Arc<str>,

@@ -222,7 +222,7 @@ impl Connection {
         }
         let end = match prepared {
             Ok(accepted) => Ok(tokio::select! {
-                receipt = sink.take(accepted) => receipt,
+                receipt = sink.take(accepted, &story) => receipt,
                 () = leaving.cancelled() => interrupted(),
             }),
             Err(refusal) => Err(refusal),

@@ -61,11 +61,11 @@ pub struct Settings {
     pub password_file: PathBuf,
     /// outbox: the folder of the Maildir; made if it is not there.
     pub path: PathBuf,
-    /// Recipients a second, such as 14 or 0.5; auto is what SES grants the account, felt for from 10 where nobody says.
-    /// In direct mode the clients set the pace.
+    /// Recipients a second, such as 14 or 0.5; auto is what SES grants the account, felt for from 10 where SES does not
+    /// say, and no limit for any other upstream.
     pub rate: Rate,
     /// How often it is looked at (`interval`), after how many good looks in a row it gets mail again (`rise`), and after
-    /// how many bad ones it gets none (`fall`); in queue mode.
+    /// how many bad ones it gets none (`fall`).
     pub health: Health,
     /// Its share of the mail among several upstreams.
     pub weight: u32,

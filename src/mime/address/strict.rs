@@ -102,7 +102,7 @@ pub(super) fn is_invisible(one: char) -> bool {
 
 /// Whether a domain may stand behind an `@`: no final dot, labels or a literal.
 pub(super) fn is_domain(domain: &str) -> bool {
-    !domain.ends_with('.') && Address::from_parts("x", domain).is_ok()
+    !domain.ends_with('.') && Address::is_domain(domain)
 }
 
 /// The text of the first address among the tokens.
@@ -212,29 +212,25 @@ impl<'t, 'a> Parser<'t, 'a> {
             self.at += 1;
         }
         let tokens = self.tokens.get(start..self.at).unwrap_or_default();
-        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+        let Some(first) = tokens.first() else {
             let blank = self.peek().is_some_and(Token::is_cfws);
             let follows = self.tokens.iter().skip(start).find(|token| !token.is_cfws());
             let more = follows.is_some_and(|token| inside(token.kind));
             return Err(if blank && more { Fault::DomainBlank } else { Fault::NoDomain });
         };
-        let domain = self.list.get(first.start..last.end()).unwrap_or_default();
+        let domain = self.text(tokens);
         if self.letters == Letters::Ascii && !domain.is_ascii() {
             return Err(Fault::DomainNotAscii);
         }
         if !is_domain(domain) {
             return Err(Fault::DomainIllegal);
         }
-        let local = match (local.first(), local.last()) {
-            (Some(first), Some(last)) => self.list.get(first.start..last.end()).unwrap_or_default(),
-            _ => "",
-        };
-        self.specs.push(Spec { local, domain, domain_start: first.start });
+        self.specs.push(Spec { local: self.text(local), domain, domain_start: first.start });
         Ok(())
     }
 
     /// A dot-atom or one quoted-string.
-    fn local(&self, tokens: &[Token<'_>]) -> Result<(), Fault> {
+    fn local(&self, tokens: &[Token<'a>]) -> Result<(), Fault> {
         if tokens.iter().all(Token::is_cfws) {
             return Err(if tokens.is_empty() { Fault::NoLocal } else { Fault::LocalBlank });
         }
@@ -249,7 +245,7 @@ impl<'t, 'a> Parser<'t, 'a> {
             [one] if quoted && one.text.contains(char::is_control) => return Err(Fault::LocalBlank),
             [one] if quoted => one.text.len() > 2,
             _ if tokens.iter().any(|token| token.kind == Kind::Encoded) => false,
-            _ => is_dot_atom(&tokens.iter().map(|token| token.text).collect::<String>()),
+            _ => is_dot_atom(self.text(tokens)),
         };
         if legal { Ok(()) } else { Err(Fault::LocalIllegal) }
     }
@@ -269,12 +265,21 @@ impl<'t, 'a> Parser<'t, 'a> {
             }
             before = Some(token.kind);
         }
+        if tokens.iter().all(|token| token.kind != Kind::Encoded) {
+            return Ok(());
+        }
         let words = |tokens: &[Token<'a>]| -> Vec<EncodedWord<'a>> {
             tokens.iter().filter_map(|token| EncodedWord::at_start(token.text)).collect()
         };
         let mut groups = tokens.split(|token| !matches!(token.kind, Kind::Blank | Kind::Encoded));
         let kept = groups.all(|group| settled_words(&words(group), Place::Phrase).iter().all(is_kept));
         if kept { Ok(()) } else { Err(Fault::Word) }
+    }
+
+    /// What tokens that follow each other cover.
+    fn text(&self, tokens: &[Token<'a>]) -> &'a str {
+        let end = tokens.last().map_or(0, Token::end);
+        tokens.first().and_then(|first| self.list.get(first.start..end)).unwrap_or_default()
     }
 
     fn cfws(&mut self) -> Result<(), Fault> {

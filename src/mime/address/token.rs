@@ -109,7 +109,7 @@ pub(super) fn is_blank(one: char) -> bool {
 }
 
 pub(super) fn is_special(one: char) -> bool {
-    "()<>[]:;@\\,.\"".contains(one)
+    matches!(one, '(' | ')' | '<' | '>' | '[' | ']' | ':' | ';' | '@' | '\\' | ',' | '.' | '"')
 }
 
 struct Lexer<'a> {
@@ -207,6 +207,9 @@ fn delimited(text: &str, opening: char) -> Option<usize> {
 /// The quotes of a text that no backslash takes away.
 fn quotes(text: &str) -> usize {
     let (mut count, mut escaped) = (0, false);
+    if memchr::memchr(b'"', text.as_bytes()).is_none() {
+        return 0;
+    }
     for octet in text.bytes() {
         count += usize::from(octet == b'"' && !escaped);
         escaped = octet == b'\\' && !escaped;

@@ -142,9 +142,7 @@ fn misplaced(row: &ActionRow, selecting: Selecting, rcpt: bool) -> Option<String
     }
     match (selecting, row.group) {
         (Selecting::Recipients, Group::Envelope) if key != "sender" => None,
-        (Selecting::Recipients, Group::Route) => {
-            Some("an upstream for some of the recipients needs the queue, which this version does not have".to_owned())
-        }
+        (Selecting::Recipients, Group::Route) => None,
         (Selecting::Recipients, _) => {
             Some(format!("{key} is about the whole message; it cannot follow a recipient selector"))
         }
@@ -185,7 +183,7 @@ mod tests {
             (row.key, format!("[[rule]]\nname = \"x\"\nwhen = {}\ndo = [{{ accept = true }}]\n", row.example))
         });
         let actions = ACTIONS.iter().map(|row| (row.key, format!("[[rule]]\nname = \"x\"\n{}\n", row.example)));
-        for (key, text) in conditions.chain(actions).filter(|(key, _)| *key != "hold") {
+        for (key, text) in conditions.chain(actions) {
             let source = SourceText { name: key.to_owned(), text };
             assert!(Rules::compile(std::slice::from_ref(&source), &Default::default()).is_ok(), "{source:?}");
             assert!(source.text.contains(key), "the example of {key} does not use it");

@@ -31,9 +31,9 @@ pub(super) const LIST_MANAGEMENT: ActionRow = ActionRow {
 pub(super) const UPSTREAM: ActionRow = ActionRow {
     key: "upstream",
     group: Group::Route,
-    doc: "the upstream that has to take this message",
+    doc: "the upstream that has to take this message, or with a recipient selector these recipients, which needs the queue",
     example: "do = [{ upstream = \"ireland\" }]",
-    compile: |node, _, compiler| one(node, compiler, ("(upstream)", |options| &mut options.upstream)),
+    compile: upstream,
 };
 
 pub(super) const TAG: ActionRow = ActionRow {
@@ -43,6 +43,30 @@ pub(super) const TAG: ActionRow = ActionRow {
     example: "do = [{ tag = { team = \"{{ from | domain }}\" } }]",
     compile: tag,
 };
+
+fn upstream(node: &Node, selecting: super::Selecting, compiler: &mut Compiler) -> Option<Box<dyn Action>> {
+    if selecting == super::Selecting::Recipients {
+        compiler.needs_queue(node, "an upstream for some of the recipients");
+        return Some(Box::new(Route(compiler.template(node)?)));
+    }
+    one(node, compiler, ("(upstream)", |options| &mut options.upstream))
+}
+
+/// The upstream of the selected recipient.
+#[derive(Debug)]
+struct Route(Template);
+
+impl Action for Route {
+    fn apply(&self, scene: &mut Scene<'_>) -> Result<Flow, TemplateError> {
+        let value = scene.render(&self.0)?.trim().to_owned();
+        let recipient = scene.recipient.as_ref().map(ToString::to_string);
+        if let (false, Some(recipient)) = (value.is_empty(), recipient) {
+            let before = scene.draft.options.routes.insert(recipient.clone(), value.clone());
+            scene.record(&format!("(upstream of {recipient})"), before.as_deref(), Some(&value));
+        }
+        Ok(Flow::Next)
+    }
+}
 
 type Slot = (&'static str, fn(&mut Options) -> &mut Option<String>);
 

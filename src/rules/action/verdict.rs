@@ -1,4 +1,6 @@
-//! `reject`, `defer`, `discard`, `accept`: what becomes of the message.
+//! `reject`, `defer`, `discard`, `hold`, `accept`: what becomes of the message.
+
+use std::sync::Arc;
 
 use crate::{
     mail::{Enhanced, Reply},
@@ -38,8 +40,8 @@ pub(super) const HOLD: ActionRow = ActionRow {
     doc: "keeps the message back until it is released; needs the queue",
     example: "do = [{ hold = true }]",
     compile: |node, _, compiler| {
-        compiler.fault(node, "hold needs the queue, which this version does not have");
-        None
+        compiler.needs_queue(node, "hold");
+        plain(node, compiler, Plain::Hold)
     },
 };
 
@@ -54,13 +56,19 @@ pub(super) const ACCEPT: ActionRow = ActionRow {
 #[derive(Clone, Copy, Debug)]
 enum Plain {
     Discard,
+    Hold,
     Accept,
 }
 
 impl Action for Plain {
-    fn apply(&self, _: &mut Scene<'_>) -> Result<Flow, TemplateError> {
+    fn apply(&self, scene: &mut Scene<'_>) -> Result<Flow, TemplateError> {
         Ok(match self {
             Self::Discard => Flow::End(Verdict::Discard),
+            Self::Hold => {
+                scene.record("(verdict)", None, Some("hold"));
+                scene.draft.held.get_or_insert_with(|| Arc::clone(scene.rule));
+                Flow::Next
+            }
             Self::Accept => Flow::NextFile,
         })
     }

@@ -24,7 +24,7 @@ pub(super) const ROW: RepairRow = RepairRow {
 fn separated(mending: &Mending<'_>) -> Option<Bytes> {
     let header = mending.header();
     let has_body = !mending.draft.rest.is_empty();
-    let is_body = |at: &usize| header.name(*at).is_none() && classify(header, *at, has_body) == Stray::Body;
+    let is_body = |at: &usize| header.is_stray(*at) && classify(header, *at, has_body) == Stray::Body;
     let first = header.positions().find(is_body)?;
     let mut raw = BytesMut::with_capacity(header.len() + mending.draft.rest.len() + 2);
     for at in header.positions() {

@@ -32,13 +32,13 @@ const ADDRESSES: &[&str] =
 /// The fields that stand more than once and may not, by name.
 fn groups(mending: &Mending<'_>) -> BTreeMap<String, Vec<usize>> {
     let header = mending.header();
-    let named: Vec<(usize, &str)> = header.positions().filter_map(|at| Some((at, header.name(at)?))).collect();
+    let named: Vec<(usize, &[u8])> = header.names().collect();
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, (at, name)) in named.iter().enumerate() {
         // Most headers have no field twice; names of other lengths are no equal names.
-        let same = |other: &&(usize, &str)| other.1.len() == name.len() && other.1.eq_ignore_ascii_case(name);
+        let same = |other: &&(usize, &[u8])| other.1.len() == name.len() && other.1.eq_ignore_ascii_case(name);
         let Some((first, _)) = named.iter().take(index).find(same) else { continue };
-        let name = name.to_ascii_lowercase();
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         if ONCE_ONLY.binary_search(&name.as_str()).is_ok() || ["to", "cc"].contains(&name.as_str()) {
             groups.entry(name).or_insert_with(|| vec![*first]).push(*at);
         }

@@ -30,13 +30,14 @@ const MORE_ADDRESSES: &[&str] = &["apparently-to", "bounces-to", "original-from"
 
 /// Whether a raw value has something that this repair looks at.
 fn may_need(raw: &[u8]) -> bool {
-    is_odd(raw) || memchr::memmem::find(raw, b"=?").is_some()
+    let begins_word = |mark: usize| mark > 0 && raw.get(mark - 1) == Some(&b'=');
+    is_odd(raw) || memchr::memchr_iter(b'?', raw).any(begins_word)
 }
 
-/// Whether octets outside ASCII or controls are there.
+/// Whether octets outside ASCII or controls are there. It looks at all of them, since many are looked at in one go.
 fn is_odd(octets: &[u8]) -> bool {
-    let odd = |octet: &u8| !octet.is_ascii() || octet.is_ascii_control() && !matches!(octet, b'\t' | b'\r' | b'\n');
-    octets.iter().any(odd)
+    let odd = |octet: u8| !matches!(octet, b' '..=b'~' | b'\t' | b'\r' | b'\n');
+    octets.iter().fold(false, |any, octet| any | odd(*octet))
 }
 
 fn apply(mending: &mut Mending<'_>, at: usize) {

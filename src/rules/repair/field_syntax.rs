@@ -4,6 +4,8 @@
 //! not be made; a line without a name goes; a line folded without white space finds back to its field, or is kept under
 //! a name of its own; a name that is not legal gets the legal one most like it, with an `X-`.
 
+use memchr::{memchr, memchr2};
+
 use super::{
     Mending, RepairRow,
     stray::{Stray, classify},
@@ -16,14 +18,11 @@ pub(super) const ROW: RepairRow = RepairRow {
     apply: |mending| {
         let positions: Vec<usize> = mending.header().positions().collect();
         for at in positions {
-            match mending.header().name(at) {
-                Some(_) => tidy(mending, at),
-                None => {
-                    // What the line became part of has all its folded lines now.
-                    if let Some(at) = stray(mending, at) {
-                        tidy(mending, at);
-                    }
-                }
+            if !mending.header().is_stray(at) {
+                tidy(mending, at);
+            } else if let Some(at) = stray(mending, at) {
+                // What the line became part of has all its folded lines now.
+                tidy(mending, at);
             }
         }
         Ok(())
@@ -33,18 +32,21 @@ pub(super) const ROW: RepairRow = RepairRow {
 /// A field with a legal name.
 fn tidy(mending: &mut Mending<'_>, at: usize) {
     let whole = mending.header().whole(at);
-    let name = mending.header().name(at).unwrap_or_default().len();
-    let spaced = whole.get(name) != Some(&b':');
+    let colon = memchr(b':', whole).unwrap_or_default();
+    let name = whole.get(..colon).unwrap_or_default().trim_ascii_end().len();
+    let spaced = name < colon;
     let is_blank =
         |line: &header::Line| whole.get(line.start..line.content_end).unwrap_or_default().trim_ascii().is_empty();
-    if !spaced && !header::lines(whole).skip(1).any(|line| is_blank(&line)) {
+    // Most fields have one line, and no lines to look at.
+    let is_folded = memchr2(b'\r', b'\n', mending.header().raw(at)).is_some();
+    let blank = is_folded && header::lines(whole).skip(1).any(|line| is_blank(&line));
+    if !spaced && !blank {
         return;
     }
     let mut octets = Vec::with_capacity(whole.len());
     for (index, line) in header::lines(whole).enumerate() {
         if index == 0 && spaced {
             octets.extend_from_slice(whole.get(..name).unwrap_or_default());
-            let colon = whole.iter().position(|octet| *octet == b':').unwrap_or(name);
             octets.extend_from_slice(whole.get(colon..line.end).unwrap_or_default());
         } else if index == 0 || !is_blank(&line) {
             octets.extend_from_slice(whole.get(line.start..line.end).unwrap_or_default());

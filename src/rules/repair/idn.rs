@@ -13,7 +13,12 @@ pub(super) const ROW: RepairRow = RepairRow {
     name: "idn",
     doc: "domains in address fields become A-labels (RFC 5890); a local part that is not ASCII is refused with 550 5.6.7",
     apply: |mending| {
-        let fields = value::address_fields(mending.header());
+        // Nearly all headers are ASCII, and their fields need no look.
+        let header = mending.header();
+        if header.positions().all(|at| header.raw(at).is_ascii()) {
+            return Ok(());
+        }
+        let fields = value::address_fields(header);
         fields.into_iter().try_for_each(|(at, name)| apply(mending, at, &name))
     },
 };

@@ -5,6 +5,7 @@
 //! a text file that was converted twice.
 
 use bytes::Bytes;
+use memchr::memchr_iter;
 
 use super::{Mending, RepairRow};
 use crate::header::{self, Header};
@@ -35,6 +36,9 @@ fn apply(mending: &mut Mending<'_>) {
 
 /// The octets with all line ends as CRLF, if any is not, and how many were not.
 fn mend(octets: &[u8]) -> (Option<Vec<u8>>, usize) {
+    if is_crlf(octets) {
+        return (None, 0);
+    }
     let is_wrong = |line: &header::Line| {
         let ending = octets.get(line.content_end..line.end).unwrap_or_default();
         !ending.is_empty() && ending != b"\r\n"
@@ -51,6 +55,16 @@ fn mend(octets: &[u8]) -> (Option<Vec<u8>>, usize) {
         }
     }
     (Some(mended), wrong)
+}
+
+/// Whether CR and LF stand together only. Nearly all mail is so, and this is told faster than lines are read.
+fn is_crlf(octets: &[u8]) -> bool {
+    let mut pairs = 0;
+    let paired = memchr_iter(b'\n', octets).all(|at| {
+        pairs += 1;
+        at > 0 && octets.get(at - 1) == Some(&b'\r')
+    });
+    paired && memchr_iter(b'\r', octets).count() == pairs
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     header::Header,
-    mime::{self, Grammar, Mend},
+    mime::{self, Grammar, Mend, Parts},
 };
 
 pub(super) const ROW: RepairRow = RepairRow {
@@ -26,6 +26,9 @@ pub(super) const ROW: RepairRow = RepairRow {
 };
 
 fn parts(mending: &mut Mending<'_>) {
+    if Parts::are_one(mending.header()) {
+        return;
+    }
     let Some(mut body) = Body::of(mending) else { return };
     for index in body.indices().skip(1) {
         let edits = edits(&body.header(mending, index));
@@ -41,8 +44,8 @@ fn parts(mending: &mut Mending<'_>) {
 /// What a header needs.
 fn edits(header: &Header) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for at in header.positions() {
-        let Some(name) = header.name(at) else { continue };
+    for (at, name) in header.names() {
+        let name = std::str::from_utf8(name).unwrap_or_default();
         let Some(grammar) = Grammar::of(name) else { continue };
         let strays = strays(header, at);
         let mut whole = header.whole(at).to_vec();

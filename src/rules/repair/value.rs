@@ -1,6 +1,6 @@
 //! What the repairs of values share: which fields hold addresses, and the text of a value.
 
-use crate::header::{Header, printable, text_in};
+use crate::header::{Header, is_plain, printable, text_in};
 
 /// The fields whose value is an address list (RFC 5322 section 3.6, and what came later).
 const ADDRESS_FIELDS: &[&str] = &[
@@ -24,20 +24,21 @@ const ADDRESS_FIELDS: &[&str] = &[
 ];
 
 /// Whether a field of that name holds an address list.
-pub(super) fn holds_addresses(name: &str) -> bool {
-    ADDRESS_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+pub(super) fn holds_addresses(name: impl AsRef<[u8]>) -> bool {
+    ADDRESS_FIELDS.iter().any(|field| field.as_bytes().eq_ignore_ascii_case(name.as_ref()))
 }
 
 /// The positions and names of the fields that hold address lists.
 pub(super) fn address_fields(header: &Header) -> Vec<(usize, String)> {
-    let named = header.positions().filter_map(|at| Some((at, header.name(at)?.to_owned())));
-    named.filter(|(_, name)| holds_addresses(name)).collect()
+    let named = header.names().filter(|(_, name)| holds_addresses(name));
+    named.map(|(at, name)| (at, String::from_utf8_lossy(name).into_owned())).collect()
 }
 
 /// The unfolded list of an address field. Controls are blanks, which they become in the end: a list that is read
 /// with them would be another one than is written.
 pub(super) fn list(header: &Header, at: usize) -> String {
-    printable(&text(header, at))
+    let text = text(header, at);
+    if is_plain(text.as_bytes()) { text } else { printable(&text) }
 }
 
 /// The domain that a local part alone gets: our own name, if it is one.

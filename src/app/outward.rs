@@ -1,0 +1,123 @@
+//! The way out: upstreams, router, store and sink, and the tasks that keep them going.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    config::Settings,
+    delivery::{self, Checks, Direct, Mode, Pace, Parts, Queue, Reports, Router, Sorting, Way, look_after},
+    intake::Sink,
+    log::AccessLog,
+    mail::Address,
+    metrics::Metrics,
+    rules::{Rules, SourceText},
+    store::{Sqlite, Store},
+    upstream::{self, Kind, Rate, Site, Upstream},
+};
+
+use super::StartError;
+
+/// All that stands behind the door.
+pub(super) struct Outward {
+    /// Takes what the door lets through.
+    pub(super) sink: Arc<dyn Sink>,
+    /// The upstreams with their weights, in the order of the settings.
+    pub(super) upstreams: Vec<Arc<dyn Upstream>>,
+    /// The queue, when there is a store.
+    pub(super) queue: Option<Queue>,
+    router: Arc<Router>,
+    history: Duration,
+    stopping: CancellationToken,
+}
+
+/// What the way out shares with the rest.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) log: Arc<AccessLog>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) tasks: TaskTracker,
+    pub(super) stopping: CancellationToken,
+}
+
+impl Outward {
+    /// Builds it all; nothing is sent yet.
+    pub(super) async fn build(settings: &Settings, shared: Shared) -> Result<Self, StartError> {
+        let bounce = Address::parse(&settings.bounce.from).ok();
+        let site = Site { hostname: settings.own_name(), bounce: bounce.clone() };
+        let mut upstreams = Vec::new();
+        let mut ways = Vec::new();
+        for one in &settings.upstreams {
+            let upstream = upstream::build(one, &site).await?;
+            let upstream::Health { interval, rise, fall } = one.health;
+            ways.push(Way::new(Arc::clone(&upstream), one.weight, pace(one), Checks { interval, rise, fall }));
+            upstreams.push(upstream);
+        }
+        let router = Arc::new(Router::new(ways));
+        let (store, history) = open(settings)?;
+        let memory = settings.limits.memory.octets() / 2;
+        let door = Arc::new(super::intake(settings, shipped_rules(), &upstreams, &shared.log));
+        let queue = store.map(|store| {
+            Queue::new(Parts {
+                store,
+                router: Arc::clone(&router),
+                reports: Reports {
+                    intake: Arc::clone(&door),
+                    hostname: settings.own_name(),
+                    from: bounce,
+                    delay_notice: settings.bounce.delay_notice.0,
+                },
+                retry: settings.delivery.retry,
+                concurrency: settings.delivery.concurrency,
+                memory,
+                log: Arc::clone(&shared.log),
+                metrics: Arc::clone(&shared.metrics),
+                tasks: shared.tasks.clone(),
+                stopping: shared.stopping.clone(),
+            })
+        });
+        let stopping = shared.stopping.clone();
+        let behind = delivery::Shared { log: shared.log, metrics: shared.metrics, tasks: shared.tasks };
+        let direct = || Direct::new(Arc::clone(&router), &settings.delivery, memory, behind);
+        let sink: Arc<dyn Sink> = match (settings.delivery.mode, &queue) {
+            (Mode::Queue, Some(queue)) => Arc::new(queue.clone()),
+            (_, Some(queue)) => Arc::new(Sorting { direct: direct(), queue: queue.clone() }),
+            (_, None) => Arc::new(direct()),
+        };
+        Ok(Self { sink, upstreams, queue, router, history, stopping })
+    }
+
+    /// Begins to deliver and to look after the upstreams.
+    pub(super) fn start(&self) {
+        if let Some(queue) = &self.queue {
+            tokio::spawn(queue.clone().run());
+            tokio::spawn(queue.clone().keep_house(self.history));
+        }
+        for way in self.router.ways() {
+            tokio::spawn(look_after(Arc::clone(&self.router), Arc::clone(way), self.stopping.clone()));
+        }
+    }
+}
+
+/// Only SES has a rate that may be told; a Maildir has none.
+fn pace(upstream: &upstream::Settings) -> Pace {
+    match upstream.rate {
+        Rate::PerSecond(rate) => Pace::Fixed(rate),
+        Rate::Auto if upstream.is_ses() && upstream.kind != Kind::Outbox => Pace::Told,
+        Rate::Auto => Pace::Unlimited,
+    }
+}
+
+/// The rules for reports: no rule of a site can lose one.
+fn shipped_rules() -> Rules {
+    let sources: Vec<SourceText> = SourceText::builtin("ses").into_iter().collect();
+    Rules::compile(&sources, &BTreeMap::new()).unwrap_or_else(|_| Rules::none())
+}
+
+fn open(settings: &Settings) -> Result<(Option<Arc<dyn Store>>, Duration), StartError> {
+    let Some(store) = &settings.store else { return Ok((None, Duration::ZERO)) };
+    let Some(path) = store.path() else { return Ok((None, Duration::ZERO)) };
+    let opened = Sqlite::open(path, store.size, Timestamp::now()).map_err(StartError::Store)?;
+    Ok((Some(Arc::new(opened)), store.history.0))
+}

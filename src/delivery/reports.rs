@@ -1,0 +1,131 @@
+//! Reports to senders, on their way to the store: built by `bounce`, and through the door as any other mail.
+
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp, ZonedDateTime};
+
+use crate::{
+    bounce::{self, Kind, Original, Report},
+    header,
+    intake::{Intake, Story},
+    mail::{Address, Client, Enhanced, Envelope, Id, Reply, Sender},
+    smtp::Transaction,
+    store::{Begin, Entry, Failure, Lease, Pending, Place},
+};
+
+use super::{details::Details, queue};
+
+/// Makes reports.
+pub struct Reports {
+    /// A door with the shipped rules only: no rule of a site can lose a report.
+    pub intake: Arc<Intake>,
+    /// Our own name.
+    pub hostname: String,
+    /// Whom reports come from; without one, postmaster of the sender's domain.
+    pub from: Option<Address>,
+    /// How long a message may wait before its sender hears of it; never if zero.
+    pub delay_notice: Duration,
+}
+
+/// The message that a report is about.
+pub(super) struct About<'a> {
+    pub(super) lease: &'a Lease,
+    pub(super) head: &'a Bytes,
+    /// Whether it is a report itself.
+    pub(super) is_report: bool,
+}
+
+impl Reports {
+    /// Whether the sender of a message of that age should hear that it waits.
+    pub(super) fn is_late(&self, lease: &Lease, age: SignedDuration) -> bool {
+        let after = SignedDuration::try_from(self.delay_notice).unwrap_or(SignedDuration::MAX);
+        !self.delay_notice.is_zero() && !lease.noticed && age >= after
+    }
+
+    /// The report of what failed; none for mail that has no sender to be told.
+    pub(super) fn failed(&self, about: &About<'_>, failures: &[Failure]) -> Option<Entry> {
+        let entries = failures.iter().map(|one| {
+            let settled = &one.settled;
+            entry(&one.address, reply(&settled.reply, &settled.cause), settled.time)
+        });
+        self.report(about, Kind::Failed, &entries.collect::<Vec<_>>())
+    }
+
+    /// The notice of a delay.
+    pub(super) fn delayed(&self, about: &About<'_>, waiting: &[(Pending, Reply)], until: Timestamp) -> Option<Entry> {
+        let now = Timestamp::now();
+        let entries: Vec<bounce::Entry> =
+            waiting.iter().map(|(one, reply)| entry(&one.address, reply.clone(), now)).collect();
+        self.report(about, Kind::Delayed { until }, &entries)
+    }
+
+    fn report(&self, about: &About<'_>, kind: Kind, entries: &[bounce::Entry]) -> Option<Entry> {
+        let lease = about.lease;
+        let sender = match &lease.sender.0 {
+            Some(sender) if !about.is_report => sender,
+            _ => {
+                let recipients = entries.len();
+                tracing::warn!(id = %lease.id, recipients, "a message without a sender cannot be reported to anyone");
+                return None;
+            }
+        };
+        let id = Id::mint();
+        let report = Report {
+            kind,
+            id,
+            hostname: &self.hostname,
+            from: &bounce::sender_of(self.from.as_ref(), sender, &self.hostname),
+            to: sender,
+            time: Timestamp::now(),
+            original: Original { id: lease.id, arrival: lease.received, envelope_id: None, head: about.head },
+            entries,
+        };
+        Some(self.prepare((id, lease.id), sender.clone(), report.build()))
+    }
+
+    /// Takes a report through the door. One that the rules or the lint refuse is held, for somebody to look at.
+    fn prepare(&self, (id, about): (Id, Id), to: Address, raw: Bytes) -> Entry {
+        let client = Client::new(Ipv4Addr::LOCALHOST.into(), "report");
+        let envelope = Envelope { sender: Sender(None), recipients: vec![to.clone()], smtputf8: false };
+        let transaction = Transaction { id, client: client.clone(), envelope, raw: raw.clone() };
+        let (story, prepared) = self.intake.prepare(transaction, &ZonedDateTime::now());
+        match prepared {
+            Ok(accepted) => {
+                let details = Details { about: Some(about.to_string()), ..Details::new(&accepted, &story) };
+                queue::entry(accepted, &details)
+            }
+            Err(refusal) => {
+                tracing::error!(%id, %about, reason = refusal.reason, "a report is refused by our own door; it is held");
+                held((id, about), (to, raw), &refusal.reason, &story)
+            }
+        }
+    }
+}
+
+fn held((id, about): (Id, Id), (to, raw): (Address, Bytes), reason: &str, story: &Story) -> Entry {
+    let now = Timestamp::now();
+    let details = Details { about: Some(about.to_string()), changes: story.trace.changes.clone(), ..Details::read("") };
+    Entry {
+        id,
+        begin: Begin::Held(format!("refused: {reason}")),
+        sender: Sender(None),
+        user: None,
+        recipients: vec![Place { address: to, upstream: None }],
+        route: None,
+        size: raw.len() as u64,
+        message: header::split(&raw),
+        before: None,
+        details: details.text(),
+        received: now,
+    }
+}
+
+fn entry(recipient: &Address, reply: Reply, last: Timestamp) -> bounce::Entry {
+    bounce::Entry { recipient: recipient.clone(), original: None, reply, remote_mta: None, last_attempt: Some(last) }
+}
+
+/// A reply as the store keeps it.
+fn reply(text: &str, cause: &str) -> Reply {
+    text.parse().unwrap_or_else(|_| Reply::new(550, Enhanced(5, 0, 0), cause))
+}
