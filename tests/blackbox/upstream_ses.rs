@@ -7,7 +7,7 @@ use headgate::upstream::{self, Capacity, Settings, Site, Upstream};
 use crate::{
     fake_ses::{Account, Answer, FakeSes, Profile},
     gateway::{BASE, CREDENTIALS, Gateway, ses},
-    parties::moto::Moto,
+    parties::{PATIENCE, moto::Moto},
     smtp::Smtp,
 };
 
@@ -85,6 +85,19 @@ fn reports_go_nowhere_when_the_settings_say_none() {
     let mail = b"From: a@example.com\r\n\r\nhi\r\n";
     assert_eq!(Smtp::ready(gateway.port()).submit("a@example.com", &["b@example.com"], mail).code, 250);
     assert_eq!(fake.accepted()[0].feedback, None);
+}
+
+#[test]
+fn an_envelope_for_more_than_one_call_goes_out_in_several() {
+    let fake = FakeSes::start(Profile::Today);
+    let gateway = Gateway::start(&format!("{BASE}{}[delivery]\nmode = \"queue\"\n", ses(&fake.endpoint())));
+    let recipients: Vec<String> = (1..=51).map(|number| format!("b{number}@example.com")).collect();
+    let recipients: Vec<&str> = recipients.iter().map(String::as_str).collect();
+    let mail = b"From: a@example.com\r\n\r\nhi\r\n";
+    let reply = Smtp::ready(gateway.port()).submit("a@example.com", &recipients, mail);
+    assert_eq!(reply.code, 250, "{reply:?}");
+    assert!(fake.wait_for_accepted(2, PATIENCE));
+    assert_eq!(fake.accepted().iter().map(|call| call.to.len()).collect::<Vec<_>>(), [50, 1]);
 }
 
 async fn built(fake: &FakeSes) -> std::sync::Arc<dyn Upstream> {

@@ -9,6 +9,7 @@ use crate::{
         next_hop::{NextHop, Script},
         postfix::Postfix,
         sink::Sink,
+        wait_until,
     },
     smtp::Smtp,
 };
@@ -57,6 +58,26 @@ fn mail_goes_to_a_real_postfix_by_starttls_and_through_it() {
     assert!(postfix.log().contains(&format!(" {queued}: ")), "{queued} is no id of\n{}", postfix.log());
     assert_eq!(records[0]["upstream"], "next");
     assert!(records[1]["reason"].as_str().unwrap().starts_with("RCPT: 550 5.1.1 "), "{}", records[1]);
+}
+
+#[test]
+fn in_queue_mode_only_the_refused_recipient_is_reported() {
+    let hop = NextHop::start(Script::answering(|command| {
+        command.starts_with("RCPT TO:<b@").then(|| "550 5.1.1 no such user".to_owned())
+    }));
+    let settings = format!("{BASE}{}[delivery]\nmode = \"queue\"\n", smtp(hop.port(), "tls = \"none\""));
+    let gateway = Gateway::start(&settings);
+    let mail = b"From: a@example.com\r\n\r\nhello\r\n";
+    let reply = Smtp::ready(gateway.port()).submit("a@example.com", &["b@example.net", "c@example.net"], mail);
+    assert_eq!(reply.code, 250, "{reply:?}");
+    assert!(wait_until(PATIENCE, || hop.heard().data.len() == 2), "{:?}", hop.heard().commands);
+    let heard = hop.heard();
+    let mails: Vec<&String> = heard.commands.iter().filter(|command| command.starts_with("MAIL")).collect();
+    assert!(mails[0].starts_with("MAIL FROM:<a@example.com> ") && mails[1].starts_with("MAIL FROM:<> "), "{mails:?}");
+    assert_eq!(hop.commands("RCPT").last().map(String::as_str), Some("RCPT TO:<a@example.com>"));
+    let report = String::from_utf8_lossy(&heard.data[1]).into_owned();
+    assert!(report.contains("Final-Recipient: rfc822; b@example.net"), "{report}");
+    assert!(report.contains("550 5.1.1 no such user") && !report.contains("rfc822; c@example.net"), "{report}");
 }
 
 #[test]

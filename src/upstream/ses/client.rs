@@ -19,7 +19,10 @@ use crate::{
     upstream::{Attempt, Capacity, Feedback, Finding, Upstream},
 };
 
-use super::{RECIPIENTS_MAX, Wishes, errors, lint};
+use super::{Wishes, errors, lint};
+
+/// Recipients of one call (SES quotas page).
+pub(in crate::upstream) const RECIPIENTS_MAX: usize = 50;
 
 pub(super) struct Ses {
     pub name: String,
@@ -78,6 +81,10 @@ fn capacity(account: &GetAccountOutput) -> Result<Capacity, String> {
 impl Ses {
     async fn call(&self, attempt: Attempt) -> Outcome {
         let Attempt { id, sender, recipients, message, options } = attempt;
+        if recipients.len() > RECIPIENTS_MAX {
+            let text = format!("SES takes {RECIPIENTS_MAX} recipients a call, and these are {}", recipients.len());
+            return Outcome::refused(Reply::new(554, Enhanced(5, 5, 3), &text), text);
+        }
         let recipients = recipients.iter().map(ToString::to_string).collect();
         let (wishes, message) = Wishes::take(Wishes::of_rules(options), &self.wishes, (id, message));
         let raw = RawMessage::builder().data(Blob::from_maybe_shared(message)).build();

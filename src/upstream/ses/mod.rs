@@ -8,7 +8,8 @@ mod wishes;
 
 pub use lint::{Finding, Severity, lint};
 
+pub(super) use client::RECIPIENTS_MAX;
 pub(super) use errors::{divisible, pressure, unverified};
-pub(super) use lint::{RECIPIENTS_MAX, line_findings};
+pub(super) use lint::line_findings;
 pub(super) use setup::ROW;
 pub(super) use wishes::Wishes;

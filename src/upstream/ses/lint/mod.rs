@@ -18,9 +18,6 @@ use crate::{
 const ENCODED_MAX: usize = 40 * 1024 * 1024;
 /// Octets of a line without CRLF (service model of SESv2, RFC 5322 section 2.1.1).
 const LINE_MAX: usize = 998;
-/// Recipients of one call (SES quotas page).
-pub(in crate::upstream) const RECIPIENTS_MAX: usize = 50;
-
 /// How sure it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
@@ -61,14 +58,14 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Looks at a message as it would be sent.
-pub fn lint(envelope: &Envelope, message: &Message) -> Vec<Finding> {
+/// Looks at a message as it would be sent. How many recipients one call takes is no fault of a message: [`Upstream::batch`]
+/// tells it, and the queue cuts envelopes by it.
+///
+/// [`Upstream::batch`]: crate::upstream::Upstream::batch
+pub fn lint(_: &Envelope, message: &Message) -> Vec<Finding> {
     let mut findings = Vec::new();
     if message.len().div_ceil(3).saturating_mul(4) > ENCODED_MAX {
         findings.push(refuse(0, format!("{} octets are over the 40 MB that SES takes after base64", message.len())));
-    }
-    if envelope.recipients.len() > RECIPIENTS_MAX {
-        findings.push(refuse(0, format!("SES takes {RECIPIENTS_MAX} recipients a call")));
     }
     let header = Header::parse(&message.head);
     header_findings(&header, &mut findings);
