@@ -18,6 +18,7 @@ use crate::{
 const ENCODED_MAX: usize = 40 * 1024 * 1024;
 /// Octets of a line without CRLF (service model of SESv2, RFC 5322 section 2.1.1).
 const LINE_MAX: usize = 998;
+
 /// How sure it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
