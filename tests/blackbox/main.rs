@@ -26,4 +26,7 @@ mod reports;
 mod rules;
 mod settings;
 mod transcripts;
+mod upstream_ses;
+mod upstream_smtp;
+mod upstream_smtp_whole;
 mod violence;
