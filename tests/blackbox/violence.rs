@@ -13,9 +13,9 @@ use std::{
 };
 
 use crate::{
-    fake_ses::{Answer, FakeSes},
+    fake_ses::{Answer, Call, FakeSes},
     gateway::{BASE, Gateway, ses},
-    parties::disk::Disk,
+    parties::{PATIENCE, disk::Disk, wait_until},
     queue::{QUEUE, deliveries, wide_open},
     smtp::Smtp,
 };
@@ -191,6 +191,36 @@ fn troubles(round: u64, fake: &FakeSes) {
         3 => fake.every(2, Answer::error(500, "InternalFailure", "?")),
         _ => fake.every(20, Answer::Hang),
     }
+}
+
+#[test]
+fn of_120_recipients_one_is_bad_in_the_second_batch_and_the_gateway_is_killed_in_the_third() {
+    let fake = wide_open();
+    let holds = |name: &'static str| move |call: &Call| call.recipients().any(|one| one == name);
+    let bad = Answer::error(400, "BadRequestException", "Domain contains illegal character");
+    fake.when(holds("r77@example.com"), bad.clone());
+    fake.when(holds("r119@example.com"), Answer::Hang);
+    let mut gateway = Gateway::start(&format!("{BASE}{QUEUE}{}", ses(&fake.endpoint())));
+    let many: Vec<String> = (0..120).map(|number| format!("r{number}@example.com")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let mail = b"From: a@example.com\r\nSubject: hello\r\n\r\nhi\r\n";
+    assert_eq!(Smtp::ready(gateway.port()).submit("a@example.com", &many, mail).code, 250);
+    assert!(wait_until(PATIENCE, || fake.calls().iter().any(holds("r119@example.com"))), "{}", gateway.stderr());
+    gateway.kill();
+    fake.clear_plan();
+    fake.when(holds("r77@example.com"), bad);
+    gateway.start_again();
+    assert!(wait_until(PATIENCE, || deliveries(&fake).len() == 120), "{:?}", deliveries(&fake));
+    assert_eq!(gateway.stop().code(), Some(0));
+    let (delivered, doubtful) = (deliveries(&fake), doubtful(&gateway.path("headgate.db")));
+    assert_eq!(delivered.get("r77@example.com"), None);
+    assert_eq!(delivered["a@example.com"], 1, "one report");
+    for (address, count) in &delivered {
+        assert!(*count == 1 || doubtful.contains_key(address), "{address}: {count}");
+    }
+    let third: Vec<String> = (100..120).map(|number| format!("r{number}@example.com")).collect();
+    assert!(doubtful.keys().all(|address| third.contains(address)), "only the third batch is in doubt: {doubtful:?}");
+    assert_eq!(doubtful.len(), 20);
 }
 
 /// Sends until so many recipients are promised, while SES has its troubles by turns.
