@@ -35,6 +35,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 const REST: Duration = Duration::from_secs(60);
 /// How often lost leases and old history are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
+/// How often the queue is measured.
+const LOOK: Duration = Duration::from_secs(5);
 /// How long after its end a lease is taken for lost; its holder may still be trying to settle it.
 const LOST: Duration = Duration::from_secs(900);
 /// How long a check may take.
@@ -68,15 +70,18 @@ impl Queue {
         }
     }
 
-    /// Removes old history and takes lost leases back, until it is told to stop.
+    /// Removes old history, takes lost leases back and measures the queue, until it is told to stop.
     pub async fn keep_house(self, history: Duration) {
         let inner = self.0;
-        let mut ticks = interval(HOUSEKEEPING);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut ticks, mut looks) = (interval(HOUSEKEEPING), interval(LOOK));
+        for each in [&mut ticks, &mut looks] {
+            each.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
         loop {
             tokio::select! {
                 () = inner.stopping.cancelled() => return,
                 _ = ticks.tick() => inner.keep_house(history).await,
+                _ = looks.tick() => inner.measure().await,
             }
         }
     }
@@ -131,6 +136,22 @@ impl Inner {
                 let details = Details::read(&lease.details);
                 inner.work(Task { lease, details, message: None, booked: None }, (slot, memory)).await;
             });
+        }
+    }
+
+    /// Tells the metrics how long the queue is and how the upstreams are.
+    async fn measure(&self) {
+        for way in self.router.ways() {
+            let condition = way.condition();
+            self.metrics.upstream_is(&condition.name, condition.well, condition.rate);
+        }
+        match self.store.counts().await {
+            Ok(counts) => {
+                let age = counts.oldest.map_or(0, |oldest| Timestamp::now().duration_since(oldest).as_secs());
+                let states = [counts.queued, counts.leased, counts.held];
+                self.metrics.queue_is(states, u64::try_from(age).unwrap_or(0), counts.octets);
+            }
+            Err(error) => tracing::error!(%error, "the queue cannot be counted"),
         }
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod failover;
 mod fake_ses;
 mod fixtures;
 mod full_disk;
@@ -26,4 +27,7 @@ mod reports;
 mod rules;
 mod settings;
 mod transcripts;
+mod upstream_ses;
+mod upstream_smtp;
+mod upstream_smtp_whole;
 mod violence;
