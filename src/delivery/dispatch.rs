@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     mail::Id,
-    store::{Ask, Lease, Settlement, StoreError, Then, Try},
+    store::{Ask, Lease, Overdue, Settlement, StoreError, Then, Try},
 };
 
 use super::{
@@ -102,7 +102,8 @@ impl Inner {
         let now = Timestamp::now();
         let asked = slots.num_permits();
         self.caught_up.store(true, Ordering::Release);
-        let ask = Ask { now, until: now + LEASE, count: asked, any: allowance.any, routes: allowance.names };
+        let ask =
+            Ask { now, until: now + LEASE, count: asked, any: allowance.any, routes: allowance.names, overdue: None };
         let leases = match self.store.lease(ask).await {
             Ok(leases) => leases,
             Err(error) => {
@@ -139,6 +140,40 @@ impl Inner {
         }
     }
 
+    /// Gives workers what has waited so long that its sender has to hear of it, although no upstream may be ready.
+    async fn hurry_overdue(self: &Arc<Self>, now: Timestamp) {
+        let overdue = Overdue { expire: now - self.retry.expire.0, notice: self.reports.notice_before(now) };
+        loop {
+            let Ok(mut slots) = Arc::clone(&self.slots).acquire_owned().await else { return };
+            let more = u32::try_from(self.slots.available_permits().min(LEASES)).unwrap_or(0);
+            if let Ok(permits) = Arc::clone(&self.slots).try_acquire_many_owned(more) {
+                slots.merge(permits);
+            }
+            let count = slots.num_permits();
+            let ask = Ask {
+                now,
+                until: Timestamp::now() + LEASE,
+                count,
+                any: true,
+                routes: Vec::new(),
+                overdue: Some(overdue),
+            };
+            match self.store.lease(ask).await {
+                Ok(leases) => {
+                    let found = leases.len();
+                    self.hand_out(leases, slots);
+                    if found < count {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "what is overdue cannot be looked for");
+                    return;
+                }
+            }
+        }
+    }
+
     /// Tells the metrics how long the queue is and how the upstreams are.
     async fn measure(&self) {
         for way in self.router.ways() {
@@ -155,8 +190,9 @@ impl Inner {
         }
     }
 
-    async fn keep_house(&self, history: Duration) {
+    async fn keep_house(self: &Arc<Self>, history: Duration) {
         let now = Timestamp::now();
+        self.hurry_overdue(now).await;
         match self.store.recover(now - LOST, now).await {
             Ok(0) => {}
             Ok(lost) => {
