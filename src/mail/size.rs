@@ -58,7 +58,8 @@ impl FromStr for Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match UNITS.iter().find(|(_, factor)| self.0 >= *factor && self.0.is_multiple_of(*factor)) {
+        let fits = |(_, factor): &&(&str, u64)| self.0 >= *factor && self.0.is_multiple_of(*factor);
+        match UNITS.iter().filter(fits).max_by_key(|(_, factor)| *factor) {
             Some((name, factor)) if *factor > 1 => write!(f, "{}{name}", self.0 / factor),
             _ => write!(f, "{}", self.0),
         }
