@@ -37,11 +37,6 @@ pub(super) struct About<'a> {
 }
 
 impl Reports {
-    /// Where SES reports to about a message with that sender.
-    pub(super) fn feedback(&self, sender: &Sender) -> Option<Address> {
-        bounce::feedback(sender, self.from.as_ref())
-    }
-
     /// Whether the sender of a message of that age should hear that it waits.
     pub(super) fn is_late(&self, lease: &Lease, age: SignedDuration) -> bool {
         let after = SignedDuration::try_from(self.delay_notice).unwrap_or(SignedDuration::MAX);

@@ -35,8 +35,20 @@ pub fn headgate() -> Command {
 pub struct Gateway {
     guard: Guard,
     folder: TempDir,
+    flags: Vec<String>,
     port: u16,
     http_port: u16,
+}
+
+/// Starts it in a folder that holds its settings; what it prints goes behind what an earlier one printed.
+fn spawn(folder: &Path, set: &[String]) -> Guard {
+    let output = File::options().create(true).append(true).open(folder.join("stderr")).unwrap();
+    let mut command = headgate();
+    command.arg("serve").arg("--config").arg(folder.join("headgate.toml")).current_dir(folder);
+    for pair in set {
+        command.arg("--set").arg(pair);
+    }
+    Guard::spawn(command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output))
 }
 
 /// Settings that most tests need: `{port}`, `{http}` and `{folder}` are filled in. The JSON access log is `access.log`.
@@ -88,20 +100,33 @@ impl Gateway {
             .replace("{port}", &port.to_string())
             .replace("{http}", &http_port.to_string())
             .replace("{folder}", &folder.path().display().to_string());
-        let config = folder.path().join("headgate.toml");
-        fs::write(&config, filled).unwrap();
-        let output = File::create(folder.path().join("stderr")).unwrap();
-        let mut command = headgate();
-        command.arg("serve").arg("--config").arg(&config).current_dir(folder.path());
+        fs::write(folder.path().join("headgate.toml"), filled).unwrap();
+        let mut flags = Vec::new();
         // Without a word about the mode a test is about the session, and an answer tells it most when it is the upstream's.
         if !settings.contains("mode = ") {
-            command.env("HEADGATE_DELIVERY__MODE", "direct");
+            flags.push("delivery.mode=direct".to_owned());
         }
-        for pair in set {
-            command.arg("--set").arg(pair);
-        }
-        let guard = Guard::spawn(command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output));
-        Self { guard, folder, port, http_port }
+        flags.extend_from_slice(set);
+        let guard = spawn(folder.path(), &flags);
+        Self { guard, folder, flags, port, http_port }
+    }
+
+    /// Starts it again in its folder, once it has ended; ready when `/readyz` says so.
+    pub fn start_again(&mut self) {
+        self.launch_again();
+        let ready = wait_until(PATIENCE, || !self.runs() || self.page("/readyz").0 == 200);
+        assert!(ready && self.runs(), "headgate does not start again: {}", self.stderr());
+    }
+
+    /// The same, and does not wait.
+    pub fn launch_again(&mut self) {
+        self.guard = spawn(self.folder.path(), &self.flags);
+    }
+
+    /// Ends it by SIGKILL.
+    pub fn kill(&mut self) {
+        let _ = self.guard.child().kill();
+        self.wait_for_end();
     }
 
     /// The port of its SMTP listener.

@@ -4,6 +4,7 @@
 
 mod fake_ses;
 mod fixtures;
+mod full_disk;
 mod gateway;
 mod parties;
 mod pattern;
@@ -13,12 +14,19 @@ mod clients;
 mod commands;
 mod delivery;
 mod dialogues;
+mod durable;
 mod hostile;
 mod lifecycle;
 mod limits;
 mod log_lines;
 mod mails;
 mod postfix;
+mod queue;
+mod reports;
 mod rules;
 mod settings;
 mod transcripts;
+mod upstream_ses;
+mod upstream_smtp;
+mod upstream_smtp_whole;
+mod violence;

@@ -114,6 +114,11 @@ impl FakeSes {
         locked(&self.shared.plan).when.push((Arc::new(test), answer));
     }
 
+    /// Forgets all that was wished for so far: calls are accepted.
+    pub fn clear_plan(&self) {
+        *locked(&self.shared.plan) = Plan::default();
+    }
+
     /// The answer to all other calls; [`Answer::Accept`] at first.
     pub fn otherwise(&self, answer: Answer) {
         locked(&self.shared.plan).otherwise = answer;

@@ -18,8 +18,6 @@ use crate::{
 const ENCODED_MAX: usize = 40 * 1024 * 1024;
 /// Octets of a line without CRLF (service model of SESv2, RFC 5322 section 2.1.1).
 const LINE_MAX: usize = 998;
-/// Recipients of one call (SES quotas page).
-pub(super) const RECIPIENTS_MAX: usize = 50;
 
 /// How sure it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,14 +59,14 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Looks at a message as it would be sent.
-pub fn lint(envelope: &Envelope, message: &Message) -> Vec<Finding> {
+/// Looks at a message as it would be sent. How many recipients one call takes is no fault of a message: [`Upstream::batch`]
+/// tells it, and the queue cuts envelopes by it.
+///
+/// [`Upstream::batch`]: crate::upstream::Upstream::batch
+pub fn lint(_: &Envelope, message: &Message) -> Vec<Finding> {
     let mut findings = Vec::new();
     if message.len().div_ceil(3).saturating_mul(4) > ENCODED_MAX {
         findings.push(refuse(0, format!("{} octets are over the 40 MB that SES takes after base64", message.len())));
-    }
-    if envelope.recipients.len() > RECIPIENTS_MAX {
-        findings.push(refuse(0, format!("SES takes {RECIPIENTS_MAX} recipients a call")));
     }
     let header = Header::parse(&message.head);
     header_findings(&header, &mut findings);
@@ -133,7 +131,7 @@ fn malformed(whole: &[u8]) -> String {
 }
 
 /// Lines that are too long, and lone CR or LF; the first of each.
-fn line_findings(octets: &[u8], first: usize, findings: &mut Vec<Finding>) {
+pub(in crate::upstream) fn line_findings(octets: &[u8], first: usize, findings: &mut Vec<Finding>) {
     let (mut start, mut line, mut long, mut lone) = (0, first, false, false);
     while let Some(rest) = octets.get(start..).filter(|rest| !rest.is_empty()) {
         let end = memchr(b'\n', rest);
