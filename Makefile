@@ -2,13 +2,14 @@
 
 # The steps of a target are an order, also under -j.
 .NOTPARALLEL:
-.PHONY: help run test build check bench fuzz clean
+.PHONY: help run test build check proof bench fuzz clean
 
 help:
 	@echo 'make run     try it: a gateway on 127.0.0.1:2525 that delivers into .outbox, and one mail through it'
 	@echo 'make test    all checks and tests, with real mail servers and an emulator of SES'
 	@echo 'make build   the development binary, target/debug/headgate'
 	@echo 'make check   formatting and lints only'
+	@echo 'make proof   kills, full disks and an angry SES for minutes: nothing is lost'
 	@echo 'make bench   how fast the parts are'
 	@echo 'make fuzz    feeds each target of fuzz/ for a minute; scripts/fuzz feeds one as long as you like'
 	@echo 'make clean   remove what the other targets made here'
@@ -35,6 +36,10 @@ check:
 	@scripts/install build
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+
+proof:
+	@scripts/install test
+	cargo nextest run --locked --profile proof --run-ignored only -E 'test(proof_of)'
 
 bench:
 	@scripts/install build

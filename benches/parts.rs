@@ -115,13 +115,13 @@ async fn ses(endpoint: &str) -> Arc<dyn Upstream> {
         endpoint_url: endpoint.to_owned(),
         ..upstream::Settings::default()
     };
-    upstream::build(&settings).await.unwrap()
+    upstream::build(&settings, &upstream::Site::default()).await.unwrap()
 }
 
 fn attempt(raw: &Bytes) -> Attempt {
     Attempt {
         id: Id::nil(),
-        feedback: None,
+        sender: Sender::default(),
         recipients: vec![address("evan@example.com")],
         message: raw.clone(),
         options: Options::default(),

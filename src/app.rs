@@ -244,6 +244,7 @@ fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], lo
         let upstream = Arc::clone(upstream);
         Lint {
             upstream: one.name.clone(),
+            who: if one.is_ses() { "SES" } else { "The next server" },
             mode: one.lint,
             inspect: Arc::new(move |envelope, message| upstream.lint(envelope, message)),
         }

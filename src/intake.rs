@@ -101,6 +101,8 @@ pub type Inspect = Arc<dyn Fn(&Envelope, &Message) -> Vec<Finding> + Send + Sync
 pub struct Lint {
     /// The upstream's name.
     pub upstream: String,
+    /// Whom a client is told of.
+    pub who: &'static str,
     /// What becomes of a message with findings.
     pub mode: LintMode,
     /// Finds them.
@@ -242,14 +244,14 @@ impl Intake {
             let findings = (lint.inspect)(envelope, message);
             let hard = findings.iter().find(|finding| finding.severity == Severity::Refuse);
             match hard {
-                Some(finding) if lint.mode == LintMode::Refuse => refusals.push(finding.clone()),
+                Some(finding) if lint.mode == LintMode::Refuse => refusals.push((lint.who, finding.clone())),
                 _ => story.warnings.extend(findings.iter().map(|finding| format!("{}: {finding}", lint.upstream))),
             }
         }
         let every = refusals.len() == self.lints.iter().filter(may_take).count();
         match refusals.first() {
-            Some(finding) if every => {
-                let text = format!("SES would refuse this message: {finding}");
+            Some((who, finding)) if every => {
+                let text = format!("{who} would refuse this message: {finding}");
                 Err(refused(Reply::new(554, Enhanced(5, 6, 0), &text), "lint"))
             }
             _ => Ok(()),

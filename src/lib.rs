@@ -8,8 +8,8 @@
 //! socket octets ─codec→ Command ─session→ Step ─┐            smtp, performed by server
 //!                                               └→ Transaction { id, client, envelope, raw message }
 //! Transaction ─intake.prepare→ Accepted { id, envelope, message } or Refusal        (pure: rules, then the lints)
-//! Accepted ─Sink→ Receipt ─→ reply, message line                                    (delivery: Direct, one attempt now)
-//!            └─route→ Upstream.send ─→ Outcome
+//! Accepted ─Sink→ Receipt ─→ reply, message line           (delivery: Queue, durable here | Direct, one attempt now)
+//! store.lease ─route→ Upstream.send ─→ one Outcome per recipient ─→ store.settle(lease, outcomes, reports?) ─→ attempt lines
 //! ```
 //!
 //! # The rooms
@@ -22,9 +22,9 @@
 //! | the wiring | [`app`] |
 //! | the settings | [`config`] |
 //! | the operator | [`operator`] (what is done to the queue by hand, the control socket) |
-//! | the edges | [`server`] (sockets of clients), [`delivery`] (sinks, routing), [`console`] (health, metrics) |
+//! | the edges | [`server`] (sockets of clients), [`delivery`] (sinks, workers, routing, pace), [`console`] (health, metrics) |
 //! | the door | [`intake`] |
-//! | the parts | [`rules`], [`upstream`], [`bounce`], [`log`], [`metrics`], [`store`] |
+//! | the parts | [`rules`], [`store`], [`upstream`], [`bounce`] (reports), [`log`], [`metrics`] |
 //! | the protocol | [`smtp`] (no I/O) |
 //! | the formats | [`mime`], then [`header`] (byte-preserving editor) |
 //! | the vocabulary | [`mail`], [`tree`] (TOML that knows its places) |

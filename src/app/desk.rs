@@ -57,9 +57,10 @@ pub async fn ask(loaded: Loaded, request: Request, octets: Bytes) -> Result<Rece
 
 /// The doors of a gateway with these settings.
 async fn doors(settings: &Settings, rules: Rules) -> Result<Doors, Fault> {
+    let site = outward::site(settings);
     let mut upstreams = Vec::new();
     for one in &settings.upstreams {
-        let built = upstream::build(one).await;
+        let built = upstream::build(one, &site).await;
         upstreams.push(built.map_err(|error| Fault { kind: FaultKind::Unavailable, text: error.to_string() })?);
     }
     let door = |rules| Arc::new(super::intake(settings, rules, &upstreams, Vec::new()));

@@ -10,12 +10,12 @@ use crate::{
     delivery::{self, Checks, Direct, Mode, Pace, Parts, Queue, Reports, Router, Sorting, Way, look_after},
     intake::{Intake, Sink},
     log::AccessLog,
-    mail::{Address, Period},
+    mail::Address,
     metrics::Metrics,
     operator::{self, Doors, Operator, Socket},
     rules::{Rules, SourceText},
     store::{Sqlite, Store},
-    upstream::{self, Upstream},
+    upstream::{self, Kind, Rate, Site, Upstream},
 };
 
 use super::StartError;
@@ -54,19 +54,19 @@ pub(super) struct Shared {
 impl Outward {
     /// Builds it all; nothing is sent yet.
     pub(super) async fn build(settings: &Settings, shared: Shared) -> Result<Self, StartError> {
+        let bounce = address_of_bounces(settings);
+        let site = site(settings);
         let mut upstreams = Vec::new();
         let mut ways = Vec::new();
         for one in &settings.upstreams {
-            let upstream = upstream::build(one).await?;
-            let checks = Checks { interval: Period::seconds(30), rise: 2, fall: 3 };
-            let pace = if one.kind == upstream::Kind::Ses { Pace::Told } else { Pace::Unlimited };
-            ways.push(Way::new(Arc::clone(&upstream), one.weight, pace, checks));
+            let upstream = upstream::build(one, &site).await?;
+            let upstream::Health { interval, rise, fall } = one.health;
+            ways.push(Way::new(Arc::clone(&upstream), one.weight, pace(one), Checks { interval, rise, fall }));
             upstreams.push(upstream);
         }
         let router = Arc::new(Router::new(ways));
         let store = open(settings)?;
         let memory = settings.limits.memory.octets() / 2;
-        let bounce = Address::parse(&settings.bounce.from).ok();
         let door = Arc::new(super::intake(settings, shipped_rules(), &upstreams, shared.log.header_fields()));
         let queue = store.as_ref().map(|kept| {
             Queue::new(Parts {
@@ -75,7 +75,7 @@ impl Outward {
                 reports: Reports {
                     intake: Arc::clone(&door),
                     hostname: settings.own_name(),
-                    from: bounce.clone(),
+                    from: bounce,
                     delay_notice: settings.bounce.delay_notice.0,
                 },
                 retry: settings.delivery.retry,
@@ -89,8 +89,7 @@ impl Outward {
         });
         let stopping = shared.stopping.clone();
         let behind = delivery::Shared { log: shared.log, metrics: shared.metrics, tasks: shared.tasks };
-        let direct =
-            || Direct::new(Arc::clone(&router), &settings.delivery, memory, behind).with_bounce_address(bounce);
+        let direct = || Direct::new(Arc::clone(&router), &settings.delivery, memory, behind);
         let sink: Arc<dyn Sink> = match (settings.delivery.mode, &queue) {
             (Mode::Queue, Some(queue)) => Arc::new(queue.clone()),
             (_, Some(queue)) => Arc::new(Sorting { direct: direct(), queue: queue.clone() }),
@@ -128,6 +127,24 @@ impl Outward {
             message_size: settings.limits.message_size,
         };
         Some(Arc::new(operator))
+    }
+}
+
+/// What upstreams know of the gateway.
+pub(super) fn site(settings: &Settings) -> Site {
+    Site { hostname: settings.own_name(), bounce: address_of_bounces(settings) }
+}
+
+fn address_of_bounces(settings: &Settings) -> Option<Address> {
+    Address::parse(&settings.bounce.from).ok()
+}
+
+/// Only SES has a rate that may be told; a Maildir has none.
+fn pace(upstream: &upstream::Settings) -> Pace {
+    match upstream.rate {
+        Rate::PerSecond(rate) => Pace::Fixed(rate),
+        Rate::Auto if upstream.is_ses() && upstream.kind != Kind::Outbox => Pace::Told,
+        Rate::Auto => Pace::Unlimited,
     }
 }
 

@@ -20,7 +20,7 @@ use mail_builder::{
     mime::{BodyPart, MimePart},
 };
 
-use crate::mail::{Address, Id, Period, Reply, Sender};
+use crate::mail::{Address, Id, Period, Reply};
 
 /// `[bounce]`: reports to senders, whom they come from, and when.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -37,11 +37,6 @@ impl Default for Settings {
     fn default() -> Self {
         Self { from: String::new(), delay_notice: Period::seconds(0) }
     }
-}
-
-/// The address SES reports to: the sender's, or for the null sender the one of the settings, if there is one.
-pub fn feedback(sender: &Sender, bounce: Option<&Address>) -> Option<Address> {
-    sender.0.clone().or_else(|| bounce.cloned())
 }
 
 /// Whom a report comes from: the one of the settings, else postmaster at the domain of the sender it goes to.

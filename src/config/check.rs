@@ -1,5 +1,7 @@
 //! What must hold between settings, and what a type alone cannot tell.
 
+mod upstream;
+
 use std::{collections::HashSet, net::SocketAddr};
 
 use ipnet::IpNet;
@@ -9,7 +11,6 @@ use crate::{
     mail::Address,
     server, tree,
     tree::{Fault, Node, Step},
-    upstream::{self, Kind},
 };
 
 use super::Settings;
@@ -164,7 +165,7 @@ impl Checker<'_> {
         }
     }
 
-    fn upstreams(&mut self, upstreams: &[upstream::Settings]) {
+    fn upstreams(&mut self, upstreams: &[crate::upstream::Settings]) {
         if upstreams.iter().all(|upstream| upstream.weight == 0) {
             self.fault(&["upstream".into()], "at least one [[upstream]] with a weight above 0 is needed");
         }
@@ -177,38 +178,7 @@ impl Checker<'_> {
                     &format!("{:?} is empty or used twice; each upstream has a name of its own", upstream.name),
                 );
             }
-            if upstream.attempt_timeout.0.is_zero() {
-                self.fault(&path("attempt_timeout"), "more than no time is needed");
-            }
-            let endpoint = &upstream.endpoint_url;
-            if !endpoint.is_empty() && !is_url(endpoint) {
-                self.fault(
-                    &path("endpoint_url"),
-                    &format!("{endpoint:?} is no URL, such as https://email.eu-west-1.amazonaws.com"),
-                );
-            }
-            match upstream.kind {
-                Kind::Outbox if upstream.path.as_os_str().is_empty() => {
-                    self.fault(&path("path"), "an outbox needs the path of its Maildir")
-                }
-                Kind::Outbox => self.only_for_ses(upstream, &path),
-                Kind::Ses if !upstream.path.as_os_str().is_empty() => {
-                    self.fault(&path("path"), "path belongs to kind = \"outbox\"")
-                }
-                Kind::Ses => {}
-            }
-        }
-    }
-
-    fn only_for_ses(&mut self, upstream: &upstream::Settings, path: &dyn Fn(&str) -> [Step; 3]) {
-        let given = [
-            ("region", &upstream.region),
-            ("endpoint_url", &upstream.endpoint_url),
-            ("profile", &upstream.profile),
-            ("configuration_set", &upstream.configuration_set),
-        ];
-        for (key, _) in given.iter().filter(|(_, value)| !value.is_empty()) {
-            self.fault(&path(key), &format!("{key} belongs to kind = \"ses\""));
+            upstream::check(self, index, upstream);
         }
     }
 
@@ -232,11 +202,4 @@ impl Checker<'_> {
             );
         }
     }
-}
-
-fn is_url(text: &str) -> bool {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    rest.is_some_and(|rest| {
-        rest.starts_with(|one: char| one.is_ascii_alphanumeric() || one == '[') && !rest.contains([' ', '\t'])
-    })
 }

@@ -84,8 +84,11 @@ impl Settings {
 
     /// Makes relative paths start at a folder.
     fn resolve(&mut self, base: &std::path::Path) {
-        for upstream in self.upstreams.iter_mut().filter(|upstream| !upstream.path.as_os_str().is_empty()) {
-            upstream.path = base.join(&upstream.path);
+        for upstream in &mut self.upstreams {
+            let paths = [&mut upstream.path, &mut upstream.ca_file, &mut upstream.password_file];
+            for path in paths.into_iter().filter(|path| !path.as_os_str().is_empty()) {
+                *path = base.join(&path);
+            }
         }
         if let Some(store) = &mut self.store
             && let Some(path) = store.path()

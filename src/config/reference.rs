@@ -52,11 +52,19 @@ fn table(text: &mut String, known: &Schema, (schema, keys): (&Json, &serde_json:
 }
 
 fn line(text: &mut String, description: &str, (name, default): (&str, &Json)) {
-    let value = match default {
-        Json::Object(_) => "{}".to_owned(),
+    let _ = writeln!(text, "# {description}\n{name} = {}", value(default));
+}
+
+fn value(default: &Json) -> String {
+    match default {
+        Json::Object(keys) if keys.is_empty() => "{}".to_owned(),
+        Json::Object(keys) => {
+            let pairs: Vec<String> =
+                keys.iter().map(|(name, default)| format!("{name} = {}", value(default))).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
         other => other.to_string().replace(',', ", "),
-    };
-    let _ = writeln!(text, "# {description}\n{name} = {value}");
+    }
 }
 
 #[cfg(test)]

@@ -13,10 +13,9 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    bounce,
     intake::{Accepted, Receipt, Sink, Story},
     log::{AccessLog, Event, Record},
-    mail::{Address, Enhanced, Outcome, Reply, Soon},
+    mail::{Enhanced, Envelope, Outcome, Reply, Soon},
     metrics::Metrics,
     upstream::Attempt,
 };
@@ -27,7 +26,6 @@ use super::{Choice, Router, Way, memory::Memory};
 pub struct Direct {
     router: Arc<Router>,
     waiting: Duration,
-    bounce: Option<Address>,
     concurrency: Arc<Semaphore>,
     memory: Memory,
     shared: Shared,
@@ -50,17 +48,10 @@ impl Direct {
         Self {
             router,
             waiting: settings.direct_timeout.0,
-            bounce: None,
             concurrency: Arc::new(Semaphore::new(settings.concurrency.max(1))),
             memory: Memory::new(memory),
             shared,
         }
-    }
-
-    /// With the address that SES reports to about mail with the null sender.
-    #[must_use]
-    pub fn with_bounce_address(self, bounce: Option<Address>) -> Self {
-        Self { bounce, ..self }
     }
 
     /// Room for an attempt, taken whole by one who holds nothing of it yet.
@@ -127,15 +118,14 @@ impl Direct {
         room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
     ) -> oneshot::Receiver<Outcome> {
         let (sender, receiver) = oneshot::channel();
-        let feedback = bounce::feedback(&accepted.envelope.sender, self.bounce.as_ref());
         let shared = self.shared.clone();
         self.shared.tasks.spawn(async move {
             let started = Instant::now();
             let mut record = Record::new(Event::Attempt, accepted.id);
             record.set_envelope(&accepted.envelope);
             let Accepted { id, envelope, message, options, .. } = accepted;
-            let attempt =
-                Attempt { id, feedback, recipients: envelope.recipients, message: message.to_bytes(), options };
+            let Envelope { sender: from, recipients, .. } = envelope;
+            let attempt = Attempt { id, sender: from, recipients, message: message.to_bytes(), options };
             drop(message);
             let outcome = way.upstream.send(attempt).await.worst();
             way.heard(&outcome);

@@ -37,15 +37,15 @@ pub(super) struct About<'a> {
 }
 
 impl Reports {
-    /// Where SES reports to about a message with that sender.
-    pub(super) fn feedback(&self, sender: &Sender) -> Option<Address> {
-        bounce::feedback(sender, self.from.as_ref())
-    }
-
     /// Whether the sender of a message of that age should hear that it waits.
     pub(super) fn is_late(&self, lease: &Lease, age: SignedDuration) -> bool {
         let after = SignedDuration::try_from(self.delay_notice).unwrap_or(SignedDuration::MAX);
         !self.delay_notice.is_zero() && !lease.noticed && age >= after
+    }
+
+    /// Messages taken before that time are late; none if nobody is told.
+    pub(super) fn notice_before(&self, now: Timestamp) -> Option<Timestamp> {
+        (!self.delay_notice.is_zero()).then(|| now - self.delay_notice)
     }
 
     /// The report of what failed; none for mail that has no sender to be told.

@@ -166,7 +166,7 @@ impl<'a> Round<'a> {
     async fn attempt(&mut self, way: &Way, batch: Batch) {
         let attempt = Attempt {
             id: self.lease.id,
-            feedback: self.inner.reports.feedback(&self.lease.sender),
+            sender: self.lease.sender.clone(),
             recipients: batch.recipients.iter().map(|one| one.address.clone()).collect(),
             message: self.octets.clone(),
             options: self.details.options.clone(),

@@ -11,6 +11,7 @@ mod options;
 mod outcome;
 mod period;
 mod reply;
+mod secret;
 mod size;
 
 pub(crate) use address::is_atext;
@@ -23,6 +24,7 @@ pub use options::Options;
 pub use outcome::{Fate, Outcome, Outcomes, Pressure};
 pub use period::Period;
 pub use reply::{Enhanced, Reply};
+pub use secret::Secret;
 pub use size::Size;
 
 /// Something that will be there later, for traits whose implementations are chosen at run time.

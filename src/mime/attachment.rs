@@ -21,17 +21,15 @@ pub struct Attachment {
 pub fn attachments(header: &Header, rest: &Bytes) -> Vec<Attachment> {
     let parts = Parts::of(header, rest);
     let mut found = Vec::new();
+    // Parts are listed as they begin, so that lines are counted on from the last file, not for each from the beginning.
+    let (mut at, mut lines) = (0, 0);
     for (index, part) in parts.list.iter().enumerate() {
-        let own;
-        let (fields, line) = if index == 0 {
-            (header, 0)
-        } else {
-            own = Header::parse(&rest.slice(part.header.clone()));
-            (&own, header::lines(rest.get(..part.header.start).unwrap_or_default()).count() + 1)
-        };
-        if let Some(name) = file_name(fields) {
-            found.push(Attachment { part: parts.number(index), name, line });
-        }
+        let own = (index > 0).then(|| Header::parse(&rest.slice(part.header.clone())));
+        let Some(name) = file_name(own.as_ref().unwrap_or(header)) else { continue };
+        lines += header::lines(rest.get(at..part.header.start).unwrap_or_default()).count();
+        at = part.header.start;
+        let line = if index > 0 { lines + 1 } else { 0 };
+        found.push(Attachment { part: parts.number(index), name, line });
     }
     found
 }
@@ -54,5 +52,18 @@ mod tests {
         let found = attachments(&Header::parse(&message.head), &message.rest);
         let shown: Vec<_> = found.iter().map(|one| (one.part.as_str(), one.name.as_str(), one.line)).collect();
         assert_eq!(shown, [("1.1", "x.txt", 6), ("2", "é.EXE", 11)]);
+    }
+
+    #[test]
+    fn many_files_take_no_square_of_their_number() {
+        let part = |number: usize| format!("--a\r\nContent-Type: x/y; name={number}\r\n\r\n{}", "\n".repeat(2_000));
+        let parts: String = (1..900).map(part).collect();
+        let raw = format!("Content-Type: multipart/mixed; boundary=a; name=0\r\n\r\n{parts}--a--\r\n");
+        let message = header::split(&Bytes::from(raw));
+        let found = attachments(&Header::parse(&message.head), &message.rest);
+        assert_eq!(found.len(), 900);
+        assert!(found.iter().enumerate().all(|(at, one)| one.name == at.to_string()));
+        let lines: Vec<usize> = found.iter().map(|one| one.line).collect();
+        assert_eq!(lines.get(..3), Some(&[0, 3, 2_006][..]));
     }
 }

@@ -18,7 +18,7 @@ pub(super) const ROW: UpstreamRow = UpstreamRow {
     kind: "outbox",
     doc: "a Maildir: each message becomes a file in its new/",
     argument: "path",
-    build: |settings| Box::pin(std::future::ready(build(settings))),
+    build: |settings, _| Box::pin(std::future::ready(build(settings))),
 };
 
 /// As many recipients as SES takes, so that what is tried out is what will be.

@@ -6,19 +6,16 @@ use std::{
     fs,
     io::Write as _,
     net::{Ipv4Addr, TcpListener, TcpStream},
-    path::Path,
-    process::Command,
     thread,
     time::Duration,
 };
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::{
     fake_ses::{Answer, Call, FakeSes, Profile},
     gateway::{BASE, Gateway, ses},
-    parties::{PATIENCE, wait_until},
+    parties::{PATIENCE, disk::Disk, wait_until},
     smtp::{Reply, Smtp, stuffed},
 };
 
@@ -323,28 +320,4 @@ fn log_id(call: &Call) -> Option<String> {
 fn id(line: &str) -> String {
     let record: Value = serde_json::from_str(line).unwrap();
     record["id"].as_str().unwrap().to_owned()
-}
-
-/// A file system of a few octets; unmounted when dropped. Needs root.
-struct Disk(TempDir);
-
-impl Disk {
-    fn mount(size: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "headgate-test"]).arg(folder.path());
-        assert!(mount.status().unwrap().success(), "a small file system needs root");
-        Self(folder)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // Lazily: the gateway may still hold its log open.
-        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
-    }
 }

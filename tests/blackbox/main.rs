@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod failover;
 mod fake_ses;
 mod fixtures;
+mod full_disk;
 mod gateway;
 mod parties;
 mod pattern;
@@ -13,6 +15,7 @@ mod clients;
 mod commands;
 mod delivery;
 mod dialogues;
+mod durable;
 mod hostile;
 mod lifecycle;
 mod limits;
@@ -25,4 +28,7 @@ mod reports;
 mod rules;
 mod settings;
 mod transcripts;
+mod upstream_ses;
+mod upstream_smtp;
+mod upstream_smtp_whole;
 mod violence;

@@ -38,7 +38,7 @@ impl Door {
     fn build(names: &[&str], profile: Profile) -> Self {
         let sources: Vec<SourceText> = names.iter().map(|name| SourceText::builtin(name).unwrap()).collect();
         let rules = Rules::compile(&sources, &BTreeMap::new()).unwrap();
-        let ses = Lint { upstream: "ses".to_owned(), mode: LintMode::Refuse, inspect: Arc::new(lint) };
+        let ses = Lint { upstream: "ses".to_owned(), who: "SES", mode: LintMode::Refuse, inspect: Arc::new(lint) };
         let size = Size(40_000_000);
         let intake = Intake {
             rules: RwLock::new(Arc::new(rules)),

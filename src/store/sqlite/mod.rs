@@ -8,6 +8,7 @@ mod fault;
 mod lease;
 mod put;
 mod read;
+mod reserve;
 mod row;
 mod schema;
 mod settle;
@@ -31,7 +32,7 @@ use self::{
     bodies::{Bodies, SMALL, sync_folder},
     fault::file_fault,
     settle::Leftover,
-    writer::Writer,
+    writer::{Room, Writer},
 };
 use super::{Account, Ask, Counts, Entry, Filter, Lease, Order, Ordered, Settlement, Store, StoreError, Summary};
 
@@ -117,9 +118,9 @@ impl Sqlite {
     async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        F: FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
-        self.writer.submit(0, work).await
+        self.writer.submit(Room::Makes, work).await
     }
 
     async fn keep(&self, entry: Entry) -> Result<(), StoreError> {
@@ -128,6 +129,10 @@ impl Sqlite {
         if used.saturating_add(octets as u64) > self.size {
             return Err(StoreError::Full(format!("{used} octets of {} are in use", self.size)));
         }
+        if self.writer.is_closed() {
+            // The writer looks whether there is room again, before a body is written into the last of it.
+            self.writer.submit(Room::Takes(0), |_| Ok(())).await?;
+        }
         let id = entry.id;
         let in_file = entry.message.rest.len() > SMALL;
         if in_file {
@@ -135,7 +140,8 @@ impl Sqlite {
             Self::blocking(move || bodies.write(id, &rest)).await?;
         }
         let weight = if in_file { entry.message.head.len() } else { octets };
-        let kept = self.writer.submit(weight, move |connection| put::put(connection, &entry, in_file)).await;
+        let kept =
+            self.writer.submit(Room::Takes(weight), move |connection| put::put(connection, &entry, in_file)).await;
         if kept.is_err() && in_file && kept != Err(StoreError::Duplicate) {
             let bodies = Arc::clone(&self.bodies);
             Self::blocking(move || {

@@ -1,75 +1,35 @@
-//! `SendEmail` with raw content.
+//! `SendEmail` with raw content, and `GetAccount`.
 //!
 //! `FromEmailAddress` is never given, since SES would put it in the place of the From field; the envelope's recipients go
 //! into `ToAddresses`, which rewrites no field. The SDK's own retries are off: it would repeat a call that timed out,
 //! although SES has no idempotency token.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use aws_config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_sesv2::{
     Client,
-    config::StalledStreamProtectionConfig,
     error::BuildError,
+    operation::get_account::GetAccountOutput,
     primitives::Blob,
     types::{Destination, EmailContent, ListManagementOptions, MessageTag, RawMessage},
 };
 
-use crate::mail::{Enhanced, Envelope, Id, Message, Outcome, Outcomes, Period, Reply, Soon};
-
-use super::{errors, lint};
-use crate::upstream::{Attempt, Capacity, Finding, Settings, SetupError, Upstream, UpstreamRow};
-
-pub(in crate::upstream) const ROW: UpstreamRow = UpstreamRow {
-    kind: "ses",
-    doc: "Amazon SES by its API version 2",
-    argument: "region",
-    build: |settings| Box::pin(build(settings)),
+use crate::{
+    mail::{Address, Enhanced, Envelope, Message, Outcome, Outcomes, Reply, Soon},
+    upstream::{Attempt, Capacity, Feedback, Finding, Upstream},
 };
 
-/// The name of the tag that carries the transaction's id into SES's events.
-const ID_TAG: &str = "headgate-id";
+use super::{Wishes, errors, lint};
+
 /// Recipients of one call (SES quotas page).
-const BATCH: usize = 50;
-/// How long a connection may take to be made.
-const CONNECT: Period = Period::seconds(10);
+pub(in crate::upstream) const RECIPIENTS_MAX: usize = 50;
 
-struct Ses {
-    name: String,
-    client: Client,
-    configuration_set: Option<String>,
-}
-
-async fn build(settings: &Settings) -> Result<Arc<dyn Upstream>, SetupError> {
-    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT.0)
-        .operation_attempt_timeout(settings.attempt_timeout.0)
-        .operation_timeout(settings.attempt_timeout.0)
-        .build();
-    let mut loader = aws_config::defaults(BehaviorVersion::latest())
-        .retry_config(RetryConfig::disabled())
-        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-        .timeout_config(timeouts);
-    if let Some(region) = given(&settings.region) {
-        loader = loader.region(Region::new(region));
-    }
-    if let Some(profile) = given(&settings.profile) {
-        loader = loader.profile_name(profile);
-    }
-    if let Some(endpoint) = given(&settings.endpoint_url) {
-        loader = loader.endpoint_url(endpoint);
-    }
-    let config = loader.load().await;
-    if config.region().is_none() {
-        let message = "no region: set region, or AWS_REGION, or a profile that has one".to_owned();
-        return Err(SetupError { name: settings.name.clone(), message });
-    }
-    Ok(Arc::new(Ses {
-        name: settings.name.clone(),
-        client: Client::new(&config),
-        configuration_set: given(&settings.configuration_set),
-    }))
+pub(super) struct Ses {
+    pub name: String,
+    pub client: Client,
+    pub wishes: Wishes,
+    pub feedback: Feedback,
+    pub bounce: Option<Address>,
 }
 
 impl Upstream for Ses {
@@ -82,7 +42,7 @@ impl Upstream for Ses {
     }
 
     fn batch(&self) -> usize {
-        BATCH
+        RECIPIENTS_MAX
     }
 
     fn send(&self, attempt: Attempt) -> Soon<'_, Outcomes> {
@@ -91,39 +51,59 @@ impl Upstream for Ses {
 
     fn check(&self) -> Soon<'_, Result<Capacity, String>> {
         Box::pin(async move {
-            let account = self.client.get_account().send().await;
-            let account = account.map_err(|error| errors::outcome(&error).cause)?;
-            let quota = account.send_quota();
-            Ok(Capacity {
-                rate: quota.map(|quota| quota.max_send_rate()),
-                daily: quota.map(|quota| quota.max24_hour_send()),
-                sent: quota.map(|quota| quota.sent_last24_hours()),
-            })
+            match self.client.get_account().send().await {
+                Ok(account) => capacity(&account),
+                Err(error) if errors::is_silence(&error) => Ok(Capacity::default()),
+                Err(error) => Err(errors::outcome(&error).cause.trim_start_matches("ambiguous: ").to_owned()),
+            }
         })
     }
 }
 
+/// What the account may send; a fault when it may not at all (SES API, GetAccount).
+fn capacity(account: &GetAccountOutput) -> Result<Capacity, String> {
+    if account.enforcement_status() == Some("SHUTDOWN") {
+        return Err("SES has shut this account's sending down (EnforcementStatus SHUTDOWN)".to_owned());
+    }
+    if !account.sending_enabled() {
+        return Err("sending is paused for this account (SendingEnabled false)".to_owned());
+    }
+    let Some(quota) = account.send_quota() else { return Ok(Capacity::default()) };
+    // -1 is unlimited.
+    let limit = |number: f64| Some(number).filter(|number| *number >= 0.0);
+    Ok(Capacity {
+        rate: limit(quota.max_send_rate()),
+        daily: limit(quota.max24_hour_send()),
+        sent: limit(quota.sent_last24_hours()),
+    })
+}
+
 impl Ses {
     async fn call(&self, attempt: Attempt) -> Outcome {
-        let recipients = attempt.recipients.iter().map(ToString::to_string).collect();
-        let raw = RawMessage::builder().data(Blob::from_maybe_shared(attempt.message)).build();
-        let options = attempt.options;
-        let (Ok(raw), Ok(tags)) = (raw, tags(attempt.id, options.tags)) else {
+        let Attempt { id, sender, recipients, message, options } = attempt;
+        if recipients.len() > RECIPIENTS_MAX {
+            let text = format!("SES takes {RECIPIENTS_MAX} recipients a call, and these are {}", recipients.len());
+            return Outcome::refused(Reply::new(554, Enhanced(5, 5, 3), &text), text);
+        }
+        let recipients = recipients.iter().map(ToString::to_string).collect();
+        let (wishes, message) = Wishes::take(Wishes::of_rules(options), &self.wishes, (id, message));
+        let raw = RawMessage::builder().data(Blob::from_maybe_shared(message)).build();
+        let list = wishes.list_management.as_deref().map(list_management).transpose();
+        let (Ok(raw), Ok(tags), Ok(list)) = (raw, tags(wishes.tags), list) else {
             return broken("the request has no content");
         };
-        let list = match options.list_management.as_deref().map(list_management).transpose() {
-            Ok(list) => list,
-            Err(_) => return broken("list_management names no contact list"),
-        };
+        let feedback = self.feedback.address(&sender, self.bounce.as_ref());
         let sent = self
             .client
             .send_email()
             .destination(Destination::builder().set_to_addresses(Some(recipients)).build())
             .content(EmailContent::builder().raw(raw).build())
-            .set_feedback_forwarding_email_address(attempt.feedback.map(|address| address.to_string()))
-            .set_configuration_set_name(options.configuration_set.or_else(|| self.configuration_set.clone()))
-            .set_from_email_address_identity_arn(options.from_identity_arn)
+            .set_feedback_forwarding_email_address(feedback.map(|address| address.to_string()))
+            .set_feedback_forwarding_email_address_identity_arn(wishes.feedback_identity_arn)
+            .set_configuration_set_name(wishes.configuration_set)
+            .set_from_email_address_identity_arn(wishes.from_identity_arn)
             .set_list_management_options(list)
+            .set_tenant_name(wishes.tenant)
             .set_email_tags(Some(tags))
             .send()
             .await;
@@ -134,11 +114,8 @@ impl Ses {
     }
 }
 
-/// The tags that rules set, behind our own.
-fn tags(id: Id, given: BTreeMap<String, String>) -> Result<Vec<MessageTag>, BuildError> {
-    let own = (ID_TAG.to_owned(), id.to_string());
-    let tag = |(name, value)| MessageTag::builder().name(name).value(value).build();
-    std::iter::once(own).chain(given).map(tag).collect()
+fn tags(tags: BTreeMap<String, String>) -> Result<Vec<MessageTag>, BuildError> {
+    tags.into_iter().map(|(name, value)| MessageTag::builder().name(name).value(value).build()).collect()
 }
 
 /// Reads `LIST` or `LIST; topic=TOPIC`, as the X-SES-LIST-MANAGEMENT-OPTIONS field is written.

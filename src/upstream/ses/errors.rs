@@ -10,7 +10,7 @@ use aws_sdk_sesv2::{
     error::{DisplayErrorContext, ProvideErrorMetadata, SdkError},
 };
 
-use crate::mail::{Enhanced, Outcome, Reply};
+use crate::mail::{Enhanced, Outcome, Pressure, Reply};
 
 /// How an answer is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,30 +18,47 @@ struct Class {
     code: u16,
     enhanced: Enhanced,
     alarm: bool,
+    pressure: Option<Pressure>,
+    /// About an address or an identity, so that one recipient of several may be the culprit.
+    divisible: bool,
 }
 
 const fn class(code: u16, enhanced: Enhanced) -> Class {
-    Class { code, enhanced, alarm: false }
+    Class { code, enhanced, alarm: false, pressure: None, divisible: false }
 }
 
 const fn operator(code: u16, enhanced: Enhanced) -> Class {
-    Class { code, enhanced, alarm: true }
+    Class { alarm: true, ..class(code, enhanced) }
 }
 
-const THROTTLED: Class = class(454, Enhanced(4, 3, 2));
-const QUOTA: Class = class(454, Enhanced(4, 7, 0));
+const fn pressing(code: u16, enhanced: Enhanced, pressure: Pressure) -> Class {
+    Class { pressure: Some(pressure), ..class(code, enhanced) }
+}
+
+const fn about_address(code: u16, enhanced: Enhanced) -> Class {
+    Class { divisible: true, ..class(code, enhanced) }
+}
+
+const THROTTLED: Class = pressing(454, Enhanced(4, 3, 2), Pressure::Rate);
+const QUOTA: Class = pressing(454, Enhanced(4, 7, 0), Pressure::Quota);
 const CREDENTIALS: Class = operator(451, Enhanced(4, 7, 0));
 const UNAVAILABLE: Class = class(451, Enhanced(4, 3, 0));
 const CONTENT: Class = class(554, Enhanced(5, 6, 0));
-const ADDRESS: Class = class(553, Enhanced(5, 1, 3));
+const ADDRESS: Class = about_address(553, Enhanced(5, 1, 3));
 const SIZE: Class = class(552, Enhanced(5, 3, 4));
+
+/// How SES begins when a From, Sender, Return-Path or, in the sandbox, a recipient is no verified identity.
+const NOT_VERIFIED: &str = "Email address is not verified";
+/// Identities that are told of one refusal at most, and octets of each.
+const IDENTITIES: usize = 50;
+const IDENTITY: usize = 320;
 
 /// Words of SES that decide whatever the type of the error is; the first that is found counts.
 const TEXTS: &[(&str, Class)] = &[
     ("Daily message quota exceeded", QUOTA),
     ("Maximum sending rate exceeded", THROTTLED),
     ("Message length is more than", SIZE),
-    ("Email address is not verified", class(554, Enhanced(5, 7, 1))),
+    (NOT_VERIFIED, about_address(554, Enhanced(5, 7, 1))),
     ("Missing final '@domain'", ADDRESS),
     ("Local address contains", ADDRESS),
     ("Domain contains", ADDRESS),
@@ -82,7 +99,7 @@ fn by_status(status: u16) -> Class {
 /// for what is not understood.
 fn classify(kind: &str, status: u16, text: &str) -> Class {
     let kind = kind.rsplit(['#', '.']).next().unwrap_or(kind);
-    let by_text = TEXTS.iter().find(|(needle, _)| text.contains(needle)).map(|(_, class)| *class);
+    let by_text = by_text(text);
     let by_kind = KINDS.iter().find(|(known, _)| *known == kind).map(|(_, class)| *class);
     if status >= 500 {
         return UNAVAILABLE;
@@ -130,9 +147,62 @@ where
 }
 
 fn answered(kind: &str, status: u16, text: &str) -> Outcome {
-    let Class { code, enhanced, alarm } = classify(kind, status, text);
+    let Class { code, enhanced, alarm, pressure, divisible } = classify(kind, status, text);
     let outcome = Outcome::refused(Reply::new(code, enhanced, &format!("SES: {text}")), format!("{kind}: {text}"));
-    if alarm { outcome.with_alarm() } else { outcome }
+    Outcome { alarm, pressure, divisible, unverified: unverified(text), ..outcome }
+}
+
+/// Whether SES answers and only does not tell of the account: the credentials may send but not look, the call came too
+/// often (one a second for all gateways of an account), or an emulator has no such call.
+pub(super) fn is_silence<E>(error: &SdkError<E, HttpResponse>) -> bool
+where
+    E: ProvideErrorMetadata + StdError + 'static,
+{
+    let SdkError::ServiceError(service) = error else {
+        return matches!(error, SdkError::ResponseError(response) if response.raw().status().as_u16() == 404);
+    };
+    let (status, code) = (service.raw().status().as_u16(), service.err().code().unwrap_or_default());
+    let denied = code.starts_with("AccessDenied");
+    denied || status == 404 || classify(code, status, "").pressure.is_some()
+}
+
+fn by_text(text: &str) -> Option<Class> {
+    TEXTS.iter().find(|(needle, _)| text.contains(needle)).map(|(_, class)| *class)
+}
+
+/// Whether SES's words ask for less mail; its SMTP endpoint has the same ones, behind `Throttling failure:`.
+pub(in crate::upstream) fn pressure(text: &str) -> Option<Pressure> {
+    let throttled = || text.contains("Throttling failure").then_some(Pressure::Rate);
+    by_text(text).and_then(|class| class.pressure).or_else(throttled)
+}
+
+/// Whether SES's words are about an address or an identity.
+pub(in crate::upstream) fn divisible(text: &str) -> bool {
+    by_text(text).is_some_and(|class| class.divisible)
+}
+
+/// The identities behind `… failed the check in region X:`, without their display names.
+pub(in crate::upstream) fn unverified(text: &str) -> Vec<String> {
+    let behind = text.split_once(NOT_VERIFIED).and_then(|(_, rest)| rest.split_once(" in region "));
+    let Some((_, list)) = behind.and_then(|(_, rest)| rest.split_once(':')) else { return Vec::new() };
+    let identities = pieces(list).into_iter().map(identity);
+    identities.filter(|one| !one.is_empty() && one.len() <= IDENTITY).take(IDENTITIES).map(str::to_owned).collect()
+}
+
+/// A list cut at its commas, but for those in quotes.
+fn pieces(list: &str) -> Vec<&str> {
+    let mut quoted = false;
+    list.split(|one| {
+        quoted ^= one == '"';
+        one == ',' && !quoted
+    })
+    .collect()
+}
+
+fn identity(piece: &str) -> &str {
+    let inside =
+        piece.rsplit_once('<').map_or(piece, |(_, rest)| rest.split_once('>').map_or(rest, |(inside, _)| inside));
+    inside.trim().trim_end_matches('.')
 }
 
 /// The request may have been read: SES may have sent the message.
@@ -200,5 +270,57 @@ mod tests {
             let class = classify(kind, status, text);
             assert_eq!(format!("{} {}", class.code, class.enhanced), reply, "{kind} {status} {text}");
         }
+    }
+
+    #[test]
+    fn throttling_presses_and_nothing_else_does() {
+        for (kind, status, text, pressure) in [
+            ("TooManyRequestsException", 429, "Maximum sending rate exceeded.", Some(Pressure::Rate)),
+            ("ThrottlingException", 400, "Rate exceeded", Some(Pressure::Rate)),
+            ("UnknownError", 429, "no text", Some(Pressure::Rate)),
+            ("TooManyRequestsException", 429, "Daily message quota exceeded", Some(Pressure::Quota)),
+            ("LimitExceededException", 400, "limit", Some(Pressure::Quota)),
+            ("SendingPausedException", 400, "Account is paused", None),
+            ("InternalFailure", 500, "Maximum sending rate exceeded.", None),
+            ("MessageRejected", 400, "content", None),
+        ] {
+            assert_eq!(answered(kind, status, text).pressure, pressure, "{kind} {status} {text}");
+        }
+        assert_eq!(pressure("Throttling failure: Daily message quota exceeded."), Some(Pressure::Quota));
+        assert_eq!(pressure("Throttling failure: Maximum sending rate exceeded."), Some(Pressure::Rate));
+        assert_eq!(pressure("Throttling failure"), Some(Pressure::Rate));
+        assert_eq!(pressure("Temporary service failure"), None);
+    }
+
+    #[test]
+    fn what_is_about_an_address_is_divisible() {
+        let divisible = |kind, text| answered(kind, 400, text).divisible;
+        assert!(divisible("BadRequestException", "Missing final '@domain'"));
+        assert!(divisible("BadRequestException", "Domain contains illegal character"));
+        assert!(divisible("MessageRejected", "Email address is not verified. x"));
+        assert!(!divisible("BadRequestException", "Duplicate header 'X'."));
+        assert!(!divisible("TooManyRequestsException", "Maximum sending rate exceeded."));
+        assert!(!divisible("SendingPausedException", "Account is paused"));
+    }
+
+    #[test]
+    fn the_identities_that_are_not_verified_are_told() {
+        let text = |list: &str| {
+            format!(
+                "Email address is not verified. The following identities failed the check in region EU-WEST-1: {list}"
+            )
+        };
+        let told = |list: &str| answered("MessageRejected", 400, &text(list)).unverified.join("|");
+        assert_eq!(told("a@b, c"), "a@b|c");
+        assert_eq!(
+            told(" a@b.example ,, \"Doe, Jane\" <jane@b.example>, Joe <joe@b.example>."),
+            "a@b.example|jane@b.example|joe@b.example"
+        );
+        assert_eq!(told("arn:aws:ses:eu-west-1:1:identity/x"), "arn:aws:ses:eu-west-1:1:identity/x");
+        assert_eq!(told(""), "");
+        assert_eq!(told(&"x".repeat(400)), "");
+        assert_eq!(told(&"a@b,".repeat(1000)).split('|').count(), IDENTITIES);
+        assert_eq!(unverified("Email address is not verified."), [""; 0]);
+        assert_eq!(unverified("in region X: a@b"), [""; 0]);
     }
 }

@@ -7,8 +7,11 @@
 #![allow(dead_code, reason = "each test file uses the parties it needs")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a party that cannot do its part fails the test")]
 
+pub mod authority;
 pub mod clients;
+pub mod disk;
 pub mod moto;
+pub mod next_hop;
 pub mod postfix;
 pub mod sink;
 

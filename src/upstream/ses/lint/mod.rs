@@ -59,7 +59,10 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Looks at a message as it would be sent.
+/// Looks at a message as it would be sent. How many recipients one call takes is no fault of a message: [`Upstream::batch`]
+/// tells it, and the queue cuts envelopes by it.
+///
+/// [`Upstream::batch`]: crate::upstream::Upstream::batch
 pub fn lint(_: &Envelope, message: &Message) -> Vec<Finding> {
     let mut findings = Vec::new();
     if message.len().div_ceil(3).saturating_mul(4) > ENCODED_MAX {
@@ -128,7 +131,7 @@ fn malformed(whole: &[u8]) -> String {
 }
 
 /// Lines that are too long, and lone CR or LF; the first of each.
-fn line_findings(octets: &[u8], first: usize, findings: &mut Vec<Finding>) {
+pub(in crate::upstream) fn line_findings(octets: &[u8], first: usize, findings: &mut Vec<Finding>) {
     let (mut start, mut line, mut long, mut lone) = (0, first, false, false);
     while let Some(rest) = octets.get(start..).filter(|rest| !rest.is_empty()) {
         let end = memchr(b'\n', rest);
