@@ -35,6 +35,8 @@ pub use socket::{Socket, SocketError, path_of};
 
 /// Messages of one page.
 const PAGE: usize = 500;
+/// Orders that the store gets at once, so that one commit does for many.
+const AT_ONCE: usize = 64;
 /// Answers that wait for whoever asked.
 const WAITING: usize = 64;
 /// The states that a list shows when nobody says.
@@ -89,6 +91,7 @@ impl Teller {
 }
 
 /// What is done to each message.
+#[derive(Clone)]
 enum Verb {
     Retry,
     Renew,
@@ -129,7 +132,7 @@ impl Operator {
         receiver
     }
 
-    async fn perform(&self, request: Request, octets: Bytes, out: &Teller) -> Told {
+    async fn perform(self: &Arc<Self>, request: Request, octets: Bytes, out: &Teller) -> Told {
         match request {
             Request::List { query, limit } => self.list(&query, limit, out).await,
             Request::Show { id } => self.show(id, out).await,
@@ -191,7 +194,7 @@ impl Operator {
         out.tell(answer).await
     }
 
-    async fn each(&self, which: Which, verb: &Verb, out: &Teller) -> Told {
+    async fn each(self: &Arc<Self>, which: Which, verb: &Verb, out: &Teller) -> Told {
         let mut filter = match which {
             Which::Ids(ids) => return self.page_of(ids, verb, out).await,
             Which::All(query) => query.filter(verb.states()),
@@ -205,21 +208,35 @@ impl Operator {
         }
     }
 
-    async fn page_of(&self, ids: Vec<Id>, verb: &Verb, out: &Teller) -> Told {
-        let result = async {
-            for id in ids {
-                match verb {
-                    Verb::Export => self.export(id, out).await?,
-                    order => out.tell(Answer::Deed(self.order(id, order).await?)).await?,
-                }
+    async fn page_of(self: &Arc<Self>, ids: Vec<Id>, verb: &Verb, out: &Teller) -> Told {
+        // A body each would be too much at once.
+        let at_once = if matches!(verb, Verb::Renew | Verb::Export) { 1 } else { AT_ONCE };
+        let mut result = Ok(());
+        for few in ids.chunks(at_once) {
+            result = self.few(few, verb, out).await;
+            if result.is_err() {
+                break;
             }
-            Ok(())
-        };
-        let result = result.await;
+        }
         if let Some(queue) = self.queue.as_ref().filter(|_| !matches!(verb, Verb::Export | Verb::Delete)) {
             queue.wake();
         }
         result
+    }
+
+    async fn few(self: &Arc<Self>, ids: &[Id], verb: &Verb, out: &Teller) -> Told {
+        if let (Verb::Export, [id]) = (verb, ids) {
+            return self.export(*id, out).await;
+        }
+        let orders = ids.iter().map(|id| {
+            let (operator, id, verb) = (Arc::clone(self), *id, verb.clone());
+            tokio::spawn(async move { operator.order(id, &verb).await })
+        });
+        for order in orders.collect::<Vec<_>>() {
+            let done = order.await.map_err(|error| Fault::new(FaultKind::Unavailable, error.to_string()))?;
+            out.tell(Answer::Deed(done?)).await?;
+        }
+        Ok(())
     }
 
     async fn order(&self, id: Id, verb: &Verb) -> Result<Deed, Stop> {

@@ -97,7 +97,8 @@ pub(super) fn list(connection: &Connection, filter: &Filter) -> std::result::Res
         }
     }
     if !states.is_empty() {
-        conditions.push(format!("state IN ({})", states.join(",")));
+        // The plus keeps the index of states out of it: by that, each page would be sorted out of all that follow.
+        conditions.push(format!("+state IN ({})", states.join(",")));
     }
     values.push(&count);
     let place = values.len();
