@@ -2,14 +2,16 @@
 
 # The steps of a target are an order, also under -j.
 .NOTPARALLEL:
-.PHONY: help run test build check bench fuzz clean
+.PHONY: help run test build check proof bench load fuzz clean
 
 help:
 	@echo 'make run     try it: a gateway on 127.0.0.1:2525 that delivers into .outbox, and one mail through it'
 	@echo 'make test    all checks and tests, with real mail servers and an emulator of SES'
 	@echo 'make build   the development binary, target/debug/headgate'
 	@echo 'make check   formatting and lints only'
+	@echo 'make proof   kills, full disks and an angry SES for minutes: nothing is lost'
 	@echo 'make bench   how fast the parts are'
+	@echo 'make load    the gateway beside Postfix under load; LOAD="acceptance --rounds 5" chooses'
 	@echo 'make fuzz    feeds each target of fuzz/ for a minute; scripts/fuzz feeds one as long as you like'
 	@echo 'make clean   remove what the other targets made here'
 
@@ -36,9 +38,18 @@ check:
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 
+proof:
+	@scripts/install test
+	cargo nextest run --locked --profile proof --run-ignored only -E 'test(proof_of)'
+
 bench:
 	@scripts/install build
 	AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=bench cargo bench --locked --bench parts
+
+load:
+	@scripts/install test
+	cargo build --release --locked
+	cargo bench --locked --bench load -- $(LOAD)
 
 fuzz:
 	@scripts/install fuzz

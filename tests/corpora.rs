@@ -10,6 +10,9 @@
 mod door;
 #[path = "blackbox/fake_ses/mod.rs"]
 mod fake_ses;
+#[path = "proofs/leaves.rs"]
+#[allow(dead_code, reason = "the properties use more of it")]
+mod leaves;
 #[path = "proofs/octets.rs"]
 #[allow(dead_code, reason = "the properties use more of it")]
 mod octets;
@@ -20,9 +23,7 @@ use std::{
     process::Command,
 };
 
-use mail_parser::{MessageParser, PartType};
-
-use self::{door::Door, fake_ses::Profile};
+use self::{door::Door, fake_ses::Profile, leaves::leaves};
 
 /// What may be refused: the file, a word of the reason, and why that is right.
 const REFUSED: &[(&str, &str, &str)] = &[
@@ -73,24 +74,6 @@ fn files(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     }
     found.sort();
     found
-}
-
-/// The decoded leaf parts of a message by an independent reader, line ends and those at the end of a part aside.
-fn leaves(message: &[u8]) -> Vec<Vec<u8>> {
-    let Some(read) = MessageParser::new().parse(message) else { return Vec::new() };
-    let mut leaves = Vec::new();
-    collect(&read, &mut leaves);
-    leaves
-}
-
-fn collect(message: &mail_parser::Message<'_>, leaves: &mut Vec<Vec<u8>>) {
-    for part in &message.parts {
-        match &part.body {
-            PartType::Multipart(_) => {}
-            PartType::Message(inner) => collect(inner, leaves),
-            _ => leaves.push(octets::with_crlf(part.contents()).trim_ascii_end().to_vec()),
-        }
-    }
 }
 
 fn check(report: &mut Report, path: &Path) {

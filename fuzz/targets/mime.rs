@@ -85,6 +85,7 @@ fn addresses(list: &str) {
     for structure in [Structure::Tokens, Structure::Identifier, Structure::Phrases, Structure::Uris] {
         let ascii = address::to_ascii(list, structure);
         assert!(ascii.is_ascii() && !ascii.contains(['\r', '\n']), "{ascii:?}");
+        assert_eq!(address::to_ascii(&ascii, structure), ascii, "{structure:?}");
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     mail::Id,
-    store::{Ask, Lease, Settlement, StoreError, Then, Try},
+    store::{Ask, Lease, Overdue, Settlement, StoreError, Then, Try},
 };
 
 use super::{
@@ -35,6 +35,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 const REST: Duration = Duration::from_secs(60);
 /// How often lost leases and old history are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
+/// How often the queue is measured.
+const LOOK: Duration = Duration::from_secs(5);
 /// How long after its end a lease is taken for lost; its holder may still be trying to settle it.
 const LOST: Duration = Duration::from_secs(900);
 /// How long a check may take.
@@ -68,15 +70,18 @@ impl Queue {
         }
     }
 
-    /// Removes old history and takes lost leases back, until it is told to stop.
+    /// Removes old history, takes lost leases back and measures the queue, until it is told to stop.
     pub async fn keep_house(self, history: Duration) {
         let inner = self.0;
-        let mut ticks = interval(HOUSEKEEPING);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut ticks, mut looks) = (interval(HOUSEKEEPING), interval(LOOK));
+        for each in [&mut ticks, &mut looks] {
+            each.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
         loop {
             tokio::select! {
                 () = inner.stopping.cancelled() => return,
                 _ = ticks.tick() => inner.keep_house(history).await,
+                _ = looks.tick() => inner.measure().await,
             }
         }
     }
@@ -97,7 +102,8 @@ impl Inner {
         let now = Timestamp::now();
         let asked = slots.num_permits();
         self.caught_up.store(true, Ordering::Release);
-        let ask = Ask { now, until: now + LEASE, count: asked, any: allowance.any, routes: allowance.names };
+        let ask =
+            Ask { now, until: now + LEASE, count: asked, any: allowance.any, routes: allowance.names, overdue: None };
         let leases = match self.store.lease(ask).await {
             Ok(leases) => leases,
             Err(error) => {
@@ -134,8 +140,59 @@ impl Inner {
         }
     }
 
-    async fn keep_house(&self, history: Duration) {
+    /// Gives workers what has waited so long that its sender has to hear of it, although no upstream may be ready.
+    async fn hurry_overdue(self: &Arc<Self>, now: Timestamp) {
+        let overdue = Overdue { expire: now - self.retry.expire.0, notice: self.reports.notice_before(now) };
+        loop {
+            let Ok(mut slots) = Arc::clone(&self.slots).acquire_owned().await else { return };
+            let more = u32::try_from(self.slots.available_permits().min(LEASES)).unwrap_or(0);
+            if let Ok(permits) = Arc::clone(&self.slots).try_acquire_many_owned(more) {
+                slots.merge(permits);
+            }
+            let count = slots.num_permits();
+            let ask = Ask {
+                now,
+                until: Timestamp::now() + LEASE,
+                count,
+                any: true,
+                routes: Vec::new(),
+                overdue: Some(overdue),
+            };
+            match self.store.lease(ask).await {
+                Ok(leases) => {
+                    let found = leases.len();
+                    self.hand_out(leases, slots);
+                    if found < count {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "what is overdue cannot be looked for");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Tells the metrics how long the queue is and how the upstreams are.
+    async fn measure(&self) {
+        for way in self.router.ways() {
+            let condition = way.condition();
+            self.metrics.upstream_is(&condition.name, condition.well, condition.rate);
+        }
+        match self.store.counts().await {
+            Ok(counts) => {
+                let age = counts.oldest.map_or(0, |oldest| Timestamp::now().duration_since(oldest).as_secs());
+                let states = [counts.queued, counts.leased, counts.held];
+                self.metrics.queue_is(states, u64::try_from(age).unwrap_or(0), counts.octets);
+            }
+            Err(error) => tracing::error!(%error, "the queue cannot be counted"),
+        }
+    }
+
+    async fn keep_house(self: &Arc<Self>, history: Duration) {
         let now = Timestamp::now();
+        self.hurry_overdue(now).await;
         match self.store.recover(now - LOST, now).await {
             Ok(0) => {}
             Ok(lost) => {

@@ -106,6 +106,7 @@ impl Queue {
     /// Keeps a message and says so.
     async fn keep(&self, accepted: Accepted, story: &Story) -> Receipt {
         let details = Details::new(&accepted, story);
+        self.0.know(&accepted);
         let held = accepted.held.is_some();
         let entry = entry(accepted, &details);
         let (told, hears) = oneshot::channel();
@@ -204,6 +205,15 @@ impl Inner {
             }
             Some(_) => {}
             None => self.wake(),
+        }
+    }
+
+    /// Says so when a rule wants an upstream that there is not. The message is kept: settings can be mended.
+    fn know(&self, accepted: &Accepted) {
+        let options = &accepted.options;
+        let unknown = |name: &&String| self.router.ways().iter().all(|way| way.name() != name.as_str());
+        if let Some(name) = options.upstream.iter().chain(options.routes.values()).find(unknown) {
+            tracing::error!(id = %accepted.id, upstream = name, "a rule asks for an upstream that there is not; the message waits");
         }
     }
 

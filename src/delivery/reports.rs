@@ -43,6 +43,11 @@ impl Reports {
         !self.delay_notice.is_zero() && !lease.noticed && age >= after
     }
 
+    /// Messages taken before that time are late; none if nobody is told.
+    pub(super) fn notice_before(&self, now: Timestamp) -> Option<Timestamp> {
+        (!self.delay_notice.is_zero()).then(|| now - self.delay_notice)
+    }
+
     /// The report of what failed; none for mail that has no sender to be told.
     pub(super) fn failed(&self, about: &About<'_>, failures: &[Failure]) -> Option<Entry> {
         let entries = failures.iter().map(|one| {

@@ -67,6 +67,17 @@ pub struct Ask {
     pub any: bool,
     /// The upstreams whose own messages are wanted.
     pub routes: Vec<String>,
+    /// Only messages that are overdue, and these wherever they have to go.
+    pub overdue: Option<Overdue>,
+}
+
+/// Messages whose sender has to hear of them, whether or not an upstream takes mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overdue {
+    /// Those taken before that time are given up.
+    pub expire: Timestamp,
+    /// Of those taken before that time the sender has to have had notice; nobody gets one if there is no time.
+    pub notice: Option<Timestamp>,
 }
 
 /// A message that a worker may try now.

@@ -211,10 +211,17 @@ impl Inside {
     fn lease(&mut self, ask: &Ask) -> Vec<Lease> {
         let takes = |row: &Row| row.route.as_ref().map_or(ask.any, |route| ask.routes.contains(route));
         let due = |row: &Row| row.state == State::Queued && row.when.is_some_and(|when| when <= ask.now);
+        let wanted = |row: &Row| match ask.overdue {
+            None => takes(row),
+            Some(overdue) => {
+                let late = overdue.notice.is_some_and(|notice| row.received < notice && !row.noticed);
+                row.received < overdue.expire || late
+            }
+        };
         let mut found: Vec<(Timestamp, Id)> = self
             .messages
             .iter()
-            .filter(|(_, row)| due(row) && takes(row))
+            .filter(|(_, row)| due(row) && wanted(row))
             .filter_map(|(id, row)| Some((row.when?, *id)))
             .collect();
         found.sort();

@@ -39,7 +39,9 @@ mod view;
 #[cfg(test)]
 mod contract;
 
-pub use entry::{Ask, Begin, Entry, Failure, Lease, Order, Ordered, Pending, Place, Settled, Settlement, Then, Try};
+pub use entry::{
+    Ask, Begin, Entry, Failure, Lease, Order, Ordered, Overdue, Pending, Place, Settled, Settlement, Then, Try,
+};
 use entry::{BATCH, INTERRUPTED};
 pub use error::StoreError;
 pub use memory::Memory;

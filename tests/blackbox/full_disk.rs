@@ -38,6 +38,18 @@ fn fill(client: &mut Smtp) -> BTreeSet<String> {
 }
 
 #[test]
+fn a_store_on_a_file_system_that_is_read_only_is_named_at_the_start() {
+    let disk = Disk::mount("1m,ro");
+    let file = disk.path().join("queue.db").display().to_string();
+    let store = format!("[store]\nurl = \"sqlite:{file}\"\n");
+    let outbox = "[[upstream]]\nname = \"out\"\nkind = \"outbox\"\npath = \"outbox\"\n";
+    let mut gateway = Gateway::launch(&format!("{BASE}{QUEUE}{store}{outbox}"));
+    assert_eq!(gateway.wait_for_end().code(), Some(69), "{}", gateway.stderr());
+    let said = gateway.stderr();
+    assert!(said.contains(&file) && said.contains("Read-only file system"), "{said}");
+}
+
+#[test]
 fn a_full_disk_puts_mail_off_keeps_what_is_queued_and_recovers_by_itself() {
     let disk = Disk::mount("16m");
     let fake = wide_open();

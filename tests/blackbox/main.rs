@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod failover;
 mod fake_ses;
 mod fixtures;
 mod full_disk;

@@ -163,6 +163,8 @@ fn a_rule_holds_a_message_back() {
     assert!(fake.wait_for_accepted(1, PATIENCE));
     assert_eq!(deliveries(&fake).keys().collect::<Vec<_>>(), ["c@example.com"]);
     assert_eq!(gateway.records("message", 2)[0]["outcome"], "held");
+    assert!(wait_until(PATIENCE, || gateway.metric("headgate_queue_messages{state=\"held\"}") == 1));
+    assert_eq!(gateway.metric("headgate_upstream_well{upstream=\"fake\"}"), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::{
     fake_ses::{Answer, Call},
     gateway::{BASE, Gateway, ses},
-    parties::PATIENCE,
+    parties::{PATIENCE, wait_until},
     queue::{MAIL, QUEUE, deliveries, gateway, wide_open},
     smtp::Smtp,
 };
@@ -73,6 +73,28 @@ fn a_sender_hears_once_that_a_message_is_late() {
     let reports = fake.accepted();
     assert_eq!(reports.len(), 1);
     assert!(text(&reports[0]).contains("\r\nAction: delayed\r\n"), "{}", text(&reports[0]));
+}
+
+#[test]
+fn what_waits_for_an_upstream_that_is_not_there_is_reported_too() {
+    let fake = wide_open();
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/rules/to-nowhere.toml");
+    let queue = QUEUE.replace("5d", "1s");
+    let rules = format!("[rules]\nfiles = [\"builtin:ses\", \"{rules}\"]\n");
+    let mut gateway = Gateway::start(&format!("{BASE}{queue}{rules}{}", ses(&fake.endpoint())));
+    let to = ["a@nowhere.example", "b@example.com"];
+    let mut client = Smtp::ready(gateway.port());
+    for one in to {
+        assert_eq!(client.submit("a@example.com", &[one], MAIL).code, 250);
+    }
+    assert!(fake.wait_for_accepted(1, PATIENCE));
+    assert!(gateway.stderr().contains("an upstream that there is not; the message waits"), "{}", gateway.stderr());
+    assert!(wait_until(PATIENCE, || gateway.metric("headgate_queue_oldest_seconds") >= 1));
+    assert_eq!(gateway.stop().code(), Some(0));
+    gateway.start_again();
+    assert!(fake.wait_for_accepted(2, PATIENCE), "{}", gateway.stderr());
+    let reports: Vec<Call> = fake.accepted().into_iter().filter(is_report).collect();
+    assert!(reports.len() == 1 && text(&reports[0]).contains("rfc822; a@nowhere.example\r\n"), "{reports:?}");
 }
 
 #[test]

@@ -13,8 +13,9 @@ use std::{
 };
 
 use crate::{
-    fake_ses::{Answer, FakeSes},
+    fake_ses::{Answer, Call, FakeSes},
     gateway::{BASE, Gateway, ses},
+    parties::{PATIENCE, disk::Disk, wait_until},
     queue::{QUEUE, deliveries, wide_open},
     smtp::Smtp,
 };
@@ -61,6 +62,11 @@ impl Load {
     /// The recipients of the messages that got 250.
     pub fn promised(&self) -> BTreeSet<String> {
         self.promised.lock().unwrap().clone()
+    }
+
+    /// How many recipients were promised delivery.
+    pub fn count(&self) -> usize {
+        self.promised.lock().unwrap().len()
     }
 
     /// Sends messages of one, two or sixty recipients, some of them large, until it is stopped.
@@ -123,6 +129,11 @@ pub fn doubtful(database: &Path) -> BTreeMap<String, usize> {
 
 /// Waits until everything promised is delivered, then holds the fake's record against the promises and the doubts.
 pub fn reckon(fake: &FakeSes, gateway: &mut Gateway, promised: &BTreeSet<String>) {
+    let database = gateway.path("headgate.db");
+    reckon_with(fake, gateway, (promised, &database));
+}
+
+fn reckon_with(fake: &FakeSes, gateway: &mut Gateway, (promised, database): (&BTreeSet<String>, &Path)) {
     fake.clear_plan();
     fake.release();
     let mut missing = Vec::new();
@@ -138,7 +149,7 @@ pub fn reckon(fake: &FakeSes, gateway: &mut Gateway, promised: &BTreeSet<String>
     }
     assert!(missing.is_empty(), "{} of {} are lost, such as {:?}", missing.len(), promised.len(), missing.first());
     assert_eq!(gateway.stop().code(), Some(0), "{}", gateway.stderr());
-    let doubtful = doubtful(&gateway.path("headgate.db"));
+    let doubtful = doubtful(database);
     let twice = deliveries(fake).into_iter().filter(|(_, count)| *count > 1);
     let unexplained: Vec<_> =
         twice.filter(|(address, count)| doubtful.get(address).copied().unwrap_or(0) + 1 < *count).collect();
@@ -180,6 +191,90 @@ fn troubles(round: u64, fake: &FakeSes) {
         3 => fake.every(2, Answer::error(500, "InternalFailure", "?")),
         _ => fake.every(20, Answer::Hang),
     }
+}
+
+#[test]
+fn of_120_recipients_one_is_bad_in_the_second_batch_and_the_gateway_is_killed_in_the_third() {
+    let fake = wide_open();
+    let holds = |name: &'static str| move |call: &Call| call.recipients().any(|one| one == name);
+    let bad = Answer::error(400, "BadRequestException", "Domain contains illegal character");
+    fake.when(holds("r77@example.com"), bad.clone());
+    fake.when(holds("r119@example.com"), Answer::Hang);
+    let mut gateway = Gateway::start(&format!("{BASE}{QUEUE}{}", ses(&fake.endpoint())));
+    let many: Vec<String> = (0..120).map(|number| format!("r{number}@example.com")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let mail = b"From: a@example.com\r\nSubject: hello\r\n\r\nhi\r\n";
+    assert_eq!(Smtp::ready(gateway.port()).submit("a@example.com", &many, mail).code, 250);
+    assert!(wait_until(PATIENCE, || fake.calls().iter().any(holds("r119@example.com"))), "{}", gateway.stderr());
+    gateway.kill();
+    fake.clear_plan();
+    fake.when(holds("r77@example.com"), bad);
+    gateway.start_again();
+    assert!(wait_until(PATIENCE, || deliveries(&fake).len() == 120), "{:?}", deliveries(&fake));
+    assert_eq!(gateway.stop().code(), Some(0));
+    let (delivered, doubtful) = (deliveries(&fake), doubtful(&gateway.path("headgate.db")));
+    assert_eq!(delivered.get("r77@example.com"), None);
+    assert_eq!(delivered["a@example.com"], 1, "one report");
+    for (address, count) in &delivered {
+        assert!(*count == 1 || doubtful.contains_key(address), "{address}: {count}");
+    }
+    let third: Vec<String> = (100..120).map(|number| format!("r{number}@example.com")).collect();
+    assert!(doubtful.keys().all(|address| third.contains(address)), "only the third batch is in doubt: {doubtful:?}");
+    assert_eq!(doubtful.len(), 20);
+}
+
+/// Sends until so many recipients are promised, while SES has its troubles by turns.
+fn soak(count: usize, faults: impl Fn(u64, &FakeSes)) {
+    soak_in(count, None, faults);
+}
+
+/// The same with the store in that folder, which may be small.
+fn soak_in(count: usize, folder: Option<&Path>, faults: impl Fn(u64, &FakeSes)) {
+    let database = folder.map(|folder| folder.join("queue.db"));
+    let store = database.as_ref().map(|file| format!("[store]\nurl = \"sqlite:{}\"\n", file.display()));
+    let store = store.unwrap_or_default();
+    let fake = wide_open();
+    fake.keep_bodies(false);
+    let upstream = format!("{}attempt_timeout = \"2s\"\n", ses(&fake.endpoint()));
+    let mut gateway = Gateway::start(&format!("{BASE}{QUEUE}{store}{upstream}"));
+    let load = Load::new(gateway.port());
+    let clients = load.send();
+    for turn in 0.. {
+        faults(turn, &fake);
+        fake.wait_until(Duration::from_secs(2), |_| false);
+        if load.count() >= count {
+            break;
+        }
+        assert!(gateway.runs(), "{}", gateway.stderr());
+    }
+    load.stop(clients);
+    let promised = load.promised();
+    let memory = gateway.peak_resident();
+    eprintln!("{} recipients, {} MB at most, {:?}", promised.len(), memory >> 20, fake.counts());
+    assert!(memory < 300 << 20, "{} MB: more than limits.memory and what the program itself needs", memory >> 20);
+    let database = database.unwrap_or_else(|| gateway.path("headgate.db"));
+    reckon_with(&fake, &mut gateway, (&promised, &database));
+}
+
+#[test]
+#[ignore = "takes minutes; make proof runs it"]
+fn proof_of_a_soak() {
+    soak(100_000, |_, _| {});
+}
+
+#[test]
+#[ignore = "takes minutes; make proof runs it"]
+fn proof_of_a_soak_with_an_angry_ses() {
+    soak(100_000, troubles);
+}
+
+#[test]
+#[ignore = "takes minutes; make proof runs it"]
+fn proof_of_a_soak_on_a_disk_that_is_full_by_turns() {
+    let disk = Disk::mount("48m");
+    soak_in(4_000, Some(disk.path()), |turn, fake| {
+        fake.otherwise(if turn % 2 == 0 { Answer::Throttle } else { Answer::Accept });
+    });
 }
 
 #[test]

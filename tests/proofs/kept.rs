@@ -7,52 +7,85 @@ use headgate::{
     rules::{Change, Trace},
 };
 
-use crate::octets;
+use crate::{leaves::octets_of_leaves, octets};
 
-/// Repairs whose note may mean a change of the body; that of `line-endings` is undone by [`octets::with_crlf`].
-const OF_BODIES: &[&str] = &["(repair nul)", "(repair long-lines)", "(repair parameters)"];
+/// Repairs that note each body they encode anew, and what they change of the text around parts; the note of
+/// `line-endings` is undone by [`octets::with_crlf`].
+const RECODE: &[&str] = &["(repair nul)", "(repair long-lines)"];
 /// The repair after which a part of the header is the body.
 const CUT: &str = "(repair blank-line)";
+const ENCODING: &str = "Content-Transfer-Encoding";
 /// Octets of a field that are compared with a trace, which holds no more than a thousand.
 const TEXT: usize = 600;
-
-/// Whether a part of the header became body.
-pub fn is_cut(trace: &Trace) -> bool {
-    trace.changes.iter().any(|change| change.field == CUT)
-}
 
 /// What of the message was lost, or came from nowhere.
 pub fn check(raw: &[u8], message: &Message, trace: &Trace) -> Result<(), String> {
     if trace.changes.len() < trace.count {
         return Ok(());
     }
-    let raw = octets::with_crlf(unmarked(raw, trace));
-    let (head, rest) = octets::split(&raw);
+    let raw = octets::with_crlf(raw);
+    let (head, rest) = octets::split(unmarked(&raw, trace));
     let ours = octets::fields(&message.head);
-    let mut now = ours.get(1..).unwrap_or_default().to_vec();
-    match (is_cut(trace), touches_body(trace)) {
-        (true, true) => return Ok(()),
+    let ours = ours.get(1..).unwrap_or_default();
+    let is_cut = trace.changes.iter().any(|change| change.field == CUT);
+    let is_recoded = trace.changes.iter().any(|change| RECODE.contains(&change.field.as_str()));
+    match (is_cut, is_recoded) {
+        // What was cut off the header stands before the body of old.
         (true, false) => {
-            // What was cut off the header stands before the body of old.
-            let body = message.rest.strip_prefix(b"\r\n").and_then(|body| body.strip_suffix(rest));
-            now.extend(octets::fields(body.ok_or("the body does not end as it did")?));
+            let rest = octets::fields(rest);
+            let body = octets::fields(message.rest.strip_prefix(b"\r\n").unwrap_or(&message.rest));
+            check_fields(&[octets::fields(head), rest].concat(), &[ours, &body].concat(), trace)
         }
-        (false, false) if rest != &message.rest[..] => {
-            return Err("the body is another, and no change says so".to_owned());
+        (true, true) => Ok(()),
+        (false, false) if is_mended(trace) => {
+            check_fields(&octets::fields(rest), &octets::fields(&message.rest), trace)?;
+            check_fields(&octets::fields(head), ours, trace)
         }
-        (false, _) => {}
+        (false, false) if rest != &message.rest[..] => Err("the body is another, and no change says so".to_owned()),
+        (false, false) => check_fields(&octets::fields(head), ours, trace),
+        (false, true) => {
+            check_fields(&octets::fields(head), ours, trace)?;
+            if is_mended(trace) { Ok(()) } else { check_leaves(rest, message, trace) }
+        }
     }
-    check_fields(&octets::fields(head), &now, trace)
 }
 
+/// Whether the header of a part was changed, by more than is needed to tell of another encoding.
+fn is_mended(trace: &Trace) -> bool {
+    let of_part = |change: &&Change| change.field.contains(" (part ") || change.field.ends_with(" (the body)");
+    trace.changes.iter().filter(of_part).any(|change| !tells_encoding(change))
+}
+
+fn tells_encoding(change: &Change) -> bool {
+    let name = change.field.split(' ').next().unwrap_or_default();
+    let adds = change.before.is_none() && ["MIME-Version", "Content-Type"].contains(&name);
+    adds || name.eq_ignore_ascii_case(ENCODING) && change.after.as_deref().is_some_and(is_encoded)
+}
+
+fn is_encoded(field: &str) -> bool {
+    field.split_once(": ").is_some_and(|(_, value)| ["quoted-printable", "base64"].contains(&value))
+}
+
+/// Whether each part says what it said before. It is read under the header of now, which is checked already; only the
+/// encoding of the body of old is that of old, which was none if there is a new one.
+fn check_leaves(rest: &[u8], message: &Message, trace: &Trace) -> Result<(), String> {
+    let of_top = |change: &Change| change.field.eq_ignore_ascii_case(ENCODING) && tells_encoding(change);
+    let recoded = trace.changes.iter().any(of_top);
+    let old = |field: &Vec<u8>| !(recoded && octets::is_named(field, ENCODING));
+    let head: Vec<Vec<u8>> = octets::fields(&message.head).into_iter().filter(old).collect();
+    let (before, now) = (octets_of_leaves(&[&head.concat(), rest].concat()), octets_of_leaves(&message.to_bytes()));
+    if before == now {
+        return Ok(());
+    }
+    let shown = |leaves: &[Vec<u8>]| leaves.iter().map(|leaf| octets::shown(leaf)).collect::<Vec<_>>();
+    Err(format!("the parts said {:#?} and now {:#?}", shown(&before), shown(&now)))
+}
+
+/// Without the byte order mark that the trace says went, and the line that held nothing else.
 fn unmarked<'a>(raw: &'a [u8], trace: &Trace) -> &'a [u8] {
     let marked = trace.changes.iter().any(|change| change.field == "(repair bom)");
-    raw.strip_prefix(b"\xef\xbb\xbf").filter(|_| marked).unwrap_or(raw)
-}
-
-fn touches_body(trace: &Trace) -> bool {
-    let of_body = |change: &Change| change.field.contains(" (part ") || OF_BODIES.contains(&change.field.as_str());
-    trace.changes.iter().any(of_body)
+    let bare = |mark: &[u8]| raw.strip_prefix(mark).filter(|_| marked);
+    bare(b"\xef\xbb\xbf\r\n").or_else(|| bare(b"\xef\xbb\xbf")).unwrap_or(raw)
 }
 
 fn check_fields(before: &[Vec<u8>], now: &[Vec<u8>], trace: &Trace) -> Result<(), String> {
@@ -71,7 +104,8 @@ fn check_fields(before: &[Vec<u8>], now: &[Vec<u8>], trace: &Trace) -> Result<()
     let appended = |field: &[u8]| {
         let name = field.split(|octet| *octet == b':').next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).into_owned();
-        trace.changes.iter().any(|change| change.before.is_none() && change.field == name)
+        let of_part = |field: &str| field.strip_prefix(&name).is_some_and(|part| part.starts_with(" ("));
+        trace.changes.iter().any(|change| change.before.is_none() && (change.field == name || of_part(&change.field)))
     };
     let came = |field: &&Vec<u8>| {
         before.iter().any(|old| is_same(field, old)) || made.contains(&key(field)) || appended(field)

@@ -65,9 +65,9 @@ pub fn is_named(field: &[u8], name: &str) -> bool {
     written[..end].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// The Received fields of a message as it came in; a byte order mark before all is none of it.
+/// The Received fields of a message as it came in.
 pub fn hops(raw: &[u8]) -> usize {
-    let raw = with_crlf(raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw));
+    let raw = with_crlf(raw);
     let (head, _) = split(&raw);
     fields(head).iter().filter(|field| is_named(field, "Received")).count()
 }

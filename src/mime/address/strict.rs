@@ -72,7 +72,9 @@ pub fn survey(list: &str, letters: Letters) -> (Vec<Spec<'_>>, Vec<Flaw<'_>>) {
             comma += tokens.iter().skip(comma).take_while(|token| !token.is(',')).count();
             flaws.push(Flaw { fault, near: near(list, tokens.get(start..comma).unwrap_or_default()) });
             let resumes = |token: &Token<'_>| [',', ';', '<'].iter().any(|special| token.is(*special));
-            let from = parser.at.max(start + 1);
+            // An empty place fails at the separator behind it, which parts it from the next address.
+            let separated = parser.peek().is_some_and(|token| token.is(',') || token.is(';'));
+            let from = if separated { parser.at } else { parser.at.max(start + 1) };
             let left = tokens.get(from..).unwrap_or_default();
             let next = if fault == Fault::Group { Some(0) } else { left.iter().position(resumes) };
             parser.at = next.map_or(tokens.len(), |next| from + next);

@@ -35,33 +35,44 @@ pub fn to_ascii(text: &str, structure: Structure) -> String {
         Structure::Identifier => {
             let angle = tokens.iter().position(|token| token.is('<')).unwrap_or(0);
             let (before, behind) = tokens.split_at_checked(angle).unwrap_or((&tokens, &[]));
-            let described = phrase(&name(before).0);
-            let blank = if described.is_empty() { "" } else { " " };
-            format!("{described}{blank}{}", plain(behind, false))
+            if before.iter().all(|token| token.text.is_ascii()) {
+                return plain(&tokens, false);
+            }
+            format!("{} {}", phrase(&name(before).0), plain(behind, false))
         }
     }
 }
 
 fn plain(tokens: &[Token<'_>], uris: bool) -> String {
+    let (plain, other) = (replaced(tokens, uris, '?'), replaced(tokens, uris, '-'));
+    // Question marks could make an encoded-word of what was none.
+    if words(&plain) == words(&other) { plain } else { other }
+}
+
+fn words(text: &str) -> Vec<&str> {
+    lex(text).iter().filter(|token| token.kind == Kind::Encoded).map(|token| token.text).collect()
+}
+
+fn replaced(tokens: &[Token<'_>], uris: bool, mark: char) -> String {
     let (mut out, mut inside) = (String::new(), false);
     for token in tokens {
         inside = (inside || token.is('<')) && !token.is('>');
-        if token.text.is_ascii() {
-            out.push_str(token.text);
-        } else if token.kind == Kind::Comment {
-            out.push_str(&comment(token.text));
-        } else {
-            token.text.chars().for_each(|one| push(&mut out, one, uris && inside));
+        match token.kind {
+            _ if token.text.is_ascii() => out.push_str(token.text),
+            Kind::Comment => out.push_str(&comment(token.text)),
+            Kind::Encoded => out.push_str(&phrase(&name(&[*token]).0)),
+            _ => token.text.chars().for_each(|one| push(&mut out, one, if uris && inside { None } else { Some(mark) })),
         }
     }
     out
 }
 
-fn push(out: &mut String, one: char, percent: bool) {
-    match (one.is_ascii(), percent) {
-        (true, _) => out.push(one),
-        (false, false) => out.push('?'),
-        (false, true) => {
+/// Adds a character, or what stands for it: the mark, or its octets in the form of RFC 3986 section 2.1.
+fn push(out: &mut String, one: char, mark: Option<char>) {
+    match mark {
+        _ if one.is_ascii() => out.push(one),
+        Some(mark) => out.push(mark),
+        None => {
             for octet in one.encode_utf8(&mut [0; 4]).bytes() {
                 out.push_str(&format!("%{octet:02X}"));
             }
@@ -71,6 +82,8 @@ fn push(out: &mut String, one: char, percent: bool) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -83,8 +96,24 @@ mod tests {
             ("früh,spät, a.b", Structure::Phrases, "=?UTF-8?Q?fr=C3=BCh?=, =?UTF-8?Q?sp=C3=A4t?=, \"a.b\""),
             ("<https://x.example/ü>, <mailto:a@b> ü", Structure::Uris, "<https://x.example/%C3%BC>, <mailto:a@b> ?"),
             ("a\u{1}b", Structure::Tokens, "a b"),
+            ("addr=ü", Structure::Tokens, "addr=?"),
+            ("=üutf-8?q?x?=", Structure::Tokens, "=-utf-8?q?x?="),
+            ("=?utf-8?q?ü b?=", Structure::Tokens, "=?UTF-8?Q?=C3=BC_b?="),
+            ("\"a\t\"ü b  c", Structure::Phrases, "a =?UTF-8?Q?=C3=BC?= b c"),
         ] {
             assert_eq!(to_ascii(text, structure), ascii);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_ascii_says_the_same_in_another_run(
+            text in "([ -~]|[\t\u{1}\u{a0}éß用]|=\\?utf-8\\?[qb]\\?|=C3=A9|w6k=|\\?=|[()<>,\"\\\\]){0,40}",
+        ) {
+            for structure in [Structure::Tokens, Structure::Identifier, Structure::Phrases, Structure::Uris] {
+                let once = to_ascii(&text, structure);
+                prop_assert_eq!(to_ascii(&once, structure), once.clone(), "{:?}", structure);
+            }
         }
     }
 }

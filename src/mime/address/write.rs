@@ -17,12 +17,35 @@ pub(super) fn is_foreign(word: &str) -> bool {
 /// A display name: atoms, a quoted-string, or atoms and encoded-words.
 pub(super) fn phrase(pieces: &[Piece<'_>]) -> String {
     let text = pieces.iter().map(text).collect::<Option<String>>();
+    let text = text.map(|text| text.trim_matches([' ', '\t']).to_owned());
     let text = text.filter(|text| text.is_ascii() && !text.contains("=?"));
     match text {
         Some(text) if text.split(' ').all(|word| !word.is_empty() && !is_foreign(word)) || text.is_empty() => text,
         Some(text) if text.split([' ', '\t']).all(|word| word.len() <= FOLDABLE) => quoted(&text),
-        _ => encode(pieces).trim_matches([' ', '\t']).to_owned(),
+        _ => encode(&single_blanks(pieces)).trim_matches([' ', '\t']).to_owned(),
     }
+}
+
+/// The pieces with one blank beside a word that stays, where any number of them means one (RFC 5322 section 3.2.2).
+fn single_blanks<'a>(pieces: &[Piece<'a>]) -> Vec<Piece<'a>> {
+    let mut merged: Vec<Piece<'a>> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match (merged.last_mut(), piece) {
+            (_, Piece::Foreign(nothing)) if nothing.is_empty() => {}
+            (Some(Piece::Blank(before)), Piece::Blank(more)) => before.to_mut().push_str(more),
+            _ => merged.push(piece.clone()),
+        }
+    }
+    let foreign: Vec<bool> = merged.iter().map(|piece| matches!(piece, Piece::Foreign(_))).collect();
+    let is_foreign = |at: usize| foreign.get(at) == Some(&true);
+    for (at, piece) in merged.iter_mut().enumerate() {
+        if let Piece::Blank(blank) = piece
+            && !(is_foreign(at.wrapping_sub(1)) && is_foreign(at + 1))
+        {
+            *blank = " ".into();
+        }
+    }
+    merged
 }
 
 /// The text of a piece that is no encoded-word.

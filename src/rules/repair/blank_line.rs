@@ -1,7 +1,8 @@
 //! `blank-line`: the empty line between header and body is put back before a line that can be no field.
 //!
 //! RFC 5322 section 2.1 has the body behind the first empty line. Templates forget it; then the first words of the body
-//! stand in the header, and SES refuses them as an illegal name.
+//! stand in the header, and SES refuses them as an illegal name. A line before a Received is none of the body, so that no
+//! hop is lost; `field-syntax` keeps it.
 
 use bytes::{Bytes, BytesMut};
 
@@ -81,5 +82,23 @@ mod tests {
             mended("A: b\r\nhello\r\n<p>\r\nSubject: x\r\n\r\ny"),
             "A: b\r\n\r\nhello\r\n<p>\r\nSubject: x\r\n\r\ny"
         );
+    }
+
+    #[test]
+    fn no_received_becomes_body() {
+        untouched("blank-line", "A: b\r\nstray\r\nReceived: x\r\n");
+        untouched("blank-line", "A: b\r\n<p>\r\n--b\r\nreceived : x\r\n\r\ny");
+        untouched("blank-line", "Foo Bar: x\r\nSubject: y\r\nReceived: x\r\n");
+        assert_eq!(
+            mended("A: b\r\nstray\r\nReceived: x\r\nHello,\r\nReceived with thanks\r\n"),
+            "A: b\r\nstray\r\nReceived: x\r\n\r\nHello,\r\nReceived with thanks\r\n"
+        );
+    }
+
+    #[test]
+    fn where_no_empty_line_follows_a_field_tells_that_was_missing_so_far() {
+        untouched("blank-line", "Date: x\r\nbroken\r\nFrom: a@example.com\r\nSubject: x\r\n");
+        let letter = "Subject: x\r\nDear Bob,\r\nSubject: your offer\r\n";
+        assert_eq!(mended(letter), letter.replace("Dear", "\r\nDear"));
     }
 }

@@ -3,25 +3,19 @@
 //! Editors and PowerShell put it before everything they write; with it the first field has no legal name.
 
 use super::RepairRow;
-use crate::{
-    header::{self, Header},
-    mail::Message,
-};
+use crate::header::{self, Header};
 
 pub(super) const ROW: RepairRow = RepairRow {
     name: "bom",
     doc: "a UTF-8 byte order mark before the first field goes",
     apply: |mending| {
-        let Message { head, rest } = mending.draft.message();
+        let head = mending.draft.message().head;
         if head.starts_with(MARK) {
-            let head = head.slice(MARK.len()..);
-            // Only a header that begins with its end is cut anew: a lone CR at its end is none with the LF behind it.
-            if header::split(&head).rest.is_empty() {
-                mending.draft.header = Header::parse(&head);
-                mending.note("the byte order mark went");
-            } else {
-                mending.reread(&Message { head, rest }.to_bytes(), "the byte order mark went");
-            }
+            // Alone on its line the mark goes with it, for what follows is the header. The header is not cut anew: a
+            // lone CR at its end is no line end with the LF of the empty line behind it.
+            let line = header::lines(&head).next().filter(|line| line.content_end == MARK.len());
+            mending.draft.header = Header::parse(&head.slice(line.map_or(MARK.len(), |line| line.end)..));
+            mending.note("the byte order mark went");
         }
         Ok(())
     },
@@ -46,6 +40,12 @@ mod tests {
     fn a_lone_cr_at_the_end_of_the_header_does_not_swallow_the_empty_line() {
         let raw = "\u{feff}A: b\r\n\r\nx";
         assert_eq!(repaired("bom", raw).as_deref(), Ok("A: b\r\n\r\nx"));
-        assert_eq!(repaired("bom", "\u{feff}\r\nx").as_deref(), Ok("\r\nx"));
+    }
+
+    #[test]
+    fn a_mark_alone_on_its_line_is_no_end_of_the_header() {
+        let raw = "\u{feff}\r\nReceived: x\r\n\r\ny";
+        assert_eq!(repaired("bom", raw).as_deref(), Ok("Received: x\r\n\r\ny"));
+        assert_eq!(repaired("bom", "\u{feff}\r\n\r\nx").as_deref(), Ok("\r\nx"));
     }
 }

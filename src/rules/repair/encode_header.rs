@@ -86,7 +86,9 @@ fn addresses(name: &str, text: &str, own: Option<&str>) -> Option<String> {
     match mend(&list, Letters::Ascii, None) {
         Mended::Written(list) => Some(folded(name, &list)),
         Mended::Right => None,
-        Mended::Empty | Mended::Unreadable => {
+        // Only comments can hold letters here, and they stay what they are: a From that names nobody is no text.
+        Mended::Empty => Some(fold(name, &to_ascii(&list, Structure::Tokens))),
+        Mended::Unreadable => {
             let written = as_text(&list, own);
             (changed || written != list).then(|| fold(name, &written))
         }
@@ -94,13 +96,20 @@ fn addresses(name: &str, text: &str, own: Option<&str>) -> Option<String> {
 }
 
 /// A list that cannot be read, as text. Encoded by words it might become one that can be read, in another way than it
-/// was meant, since a word hides what is wrong with it; then all of it is encoded together.
+/// was meant, since a word hides what is wrong with it; then all of it is encoded together. What even so looks like a
+/// list, since we read encoded mailboxes, becomes the name of an address that has no halves.
 fn as_text(list: &str, own: Option<&str>) -> String {
-    let Some(words) = mend_unstructured(list) else { return list.to_owned() };
-    match mend(&words, Letters::Utf8, own) {
-        Mended::Right | Mended::Unreadable => words,
-        Mended::Written(_) | Mended::Empty => encode(&[Piece::Foreign(list.trim().into())]),
+    let words = mend_unstructured(list).unwrap_or_else(|| list.to_owned());
+    if stays(&words, own) {
+        return words;
     }
+    let whole = encode(&[Piece::Foreign(list.trim_matches([' ', '\t']).into())]);
+    if stays(&whole, own) { whole } else { format!("{whole} <@>") }
+}
+
+/// Whether the next run leaves a list alone.
+fn stays(list: &str, own: Option<&str>) -> bool {
+    matches!(mend(list, Letters::Utf8, own), Mended::Right | Mended::Unreadable)
 }
 
 #[cfg(test)]
@@ -127,6 +136,8 @@ mod tests {
             ("Original-From: J. Müller <a@example.com>", "Original-From: =?UTF-8?Q?J=2E_M=C3=BCller?= <a@example.com>"),
             ("Autocrypt: addr=é", "Autocrypt: addr=?"),
             ("Sender: Jürgen", "Sender: =?UTF-8?Q?J=C3=BCrgen?="),
+            ("From: (\u{a0})", "From: (=?UTF-8?Q?=C2=A0?=)"),
+            ("From: (no one), (größe)\u{1}", "From: (no one), (=?UTF-8?B?Z3LDtsOfZQ==?=)"),
         ] {
             let raw = format!("{field}\r\n\r\né");
             assert_eq!(repaired("encode-header", &raw), Ok(format!("{ascii}\r\n\r\né")), "{field}");
@@ -142,6 +153,9 @@ mod tests {
             "undisclosed-recipi3=A4h?= <elay.eixample.org:d@b\u{fc}cher.example>",
             "Evan <a@exam \u{178}l",
             "\"b@examp: c@example.\u{fd}\u{ff} net",
+            "<@r.example:c@example.com> name=r\u{e9}sum\u{e9}.pdf, J\u{fc}rgen",
+            "\u{a0}\u{1}!",
+            "\u{a0} root \u{a0}",
         ] {
             let all = ["addresses", "idn", "encode-header"];
             let once = mended(&all, format!("To: {list}\r\n\r\nx").as_bytes()).unwrap();

@@ -48,7 +48,9 @@ fn stripped(whole: &[u8]) -> Vec<u8> {
     for line in header::lines(whole) {
         let content = whole.get(line.start..line.content_end).unwrap_or_default();
         let kept: Vec<u8> = content.iter().copied().filter(|octet| *octet != 0).collect();
-        if kept.len() == content.len() || !kept.trim_ascii().is_empty() {
+        // The folds of a line that went hold on to nothing.
+        let orphan = out.is_empty() && line.start > 0;
+        if kept.len() == content.len() && !orphan || !kept.trim_ascii().is_empty() {
             out.extend_from_slice(&kept);
             out.extend_from_slice(whole.get(line.content_end..line.end).unwrap_or_default());
         }
@@ -76,7 +78,7 @@ fn body(mending: &mut Mending<'_>) {
 }
 
 /// Mends the headers of all parts that can be seen; whether there was something to mend.
-fn part_headers(mending: &mut Mending<'_>) -> bool {
+pub(super) fn part_headers(mending: &mut Mending<'_>) -> bool {
     let Some(mut body) = Body::of(mending) else { return false };
     let mut found = false;
     for index in body.indices().skip(1).filter(|index| !body.is_sealed(*index)).collect::<Vec<_>>() {
@@ -154,5 +156,11 @@ mod tests {
     #[test]
     fn a_line_does_not_become_the_fold_of_the_field_before_it() {
         assert_eq!(repaired("nul", "A: b\r\n\0 c: d\r\n\r\nx").as_deref(), Ok("A: b\r\nc: d\r\n\r\nx"));
+    }
+
+    #[test]
+    fn a_blank_fold_behind_a_line_of_nul_alone_does_not_end_the_header() {
+        let raw = ";\r\n\0\r\n \r\n\t\0\r\n :\r\nFrom: a@example.com\r\n\0\r\n \r\n\r\nx";
+        assert_eq!(repaired("nul", raw).as_deref(), Ok(";\r\n:\r\nFrom: a@example.com\r\n\r\nx"));
     }
 }

@@ -4,14 +4,16 @@
 //! [`mime::mend`]; boundaries stay as they are, and so does everything but these two fields. What is in a
 //! multipart/signed or multipart/encrypted is left alone: a signature covers it (RFC 1847).
 
+use memchr::memchr;
+
 use super::{
-    Mending, RepairRow,
+    Mending, RepairRow, nul,
     parts::{Body, Edit, edit_top},
     stray::is_parameter,
 };
 use crate::{
     header::Header,
-    mime::{self, Grammar, Mend, Parts},
+    mime::{self, DEPTH, Grammar, Mend, Parts},
 };
 
 pub(super) const ROW: RepairRow = RepairRow {
@@ -20,25 +22,36 @@ pub(super) const ROW: RepairRow = RepairRow {
     apply: |mending| {
         let edits = edits(mending.header());
         edit_top(mending, edits);
-        parts(mending);
+        // A header that was mended may show that parts are in the part, and a NUL may hide what a header says; so each
+        // round may see deeper, and the next run sees no more than this one.
+        for round in 0..=DEPTH {
+            let hidden = memchr(0, &mending.draft.rest).is_some() && nul::part_headers(mending);
+            if !parts(mending, round) && !hidden {
+                break;
+            }
+        }
         Ok(())
     },
 };
 
-fn parts(mending: &mut Mending<'_>) {
+/// Mends the headers of all parts that can be seen; whether there was something to mend.
+fn parts(mending: &mut Mending<'_>, round: usize) -> bool {
     if Parts::are_one(mending.header()) {
-        return;
+        return false;
     }
-    let Some(mut body) = Body::of(mending) else { return };
+    let Some(mut body) = Body::of(mending) else { return false };
+    let mut found = false;
     for index in body.indices().skip(1) {
         let edits = edits(&body.header(mending, index));
-        if body.is_sealed(index) && !edits.is_empty() {
-            mending.note(&format!("{} is signed or encrypted and left alone", body.label(index)));
-        } else {
+        if !body.is_sealed(index) {
+            found |= !edits.is_empty();
             body.edit(mending, index, edits);
+        } else if !edits.is_empty() && round == 0 {
+            mending.note(&format!("{} is signed or encrypted and left alone", body.label(index)));
         }
     }
     body.finish(mending);
+    found
 }
 
 /// What a header needs.
@@ -134,5 +147,14 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_left_to_the_lint() {
         untouched("parameters", "Content-Type: multipart/mixed; boundary=bü;\r\n\r\n--bü\r\n\r\nx\r\n--bü--\r\n");
+    }
+
+    #[test]
+    fn parts_that_a_mended_header_shows_are_mended_in_the_same_run() {
+        let raw = "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: multipart/mixed;\r\nboundary=c\r\n\r\n\
+                   --c\r\nContent-\0Type: text/plain;\r\n\r\nx\r\n--c--\r\n--b--\r\n";
+        let expected = "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: multipart/mixed;\r\n boundary=c\r\n\r\n\
+             --c\r\nContent-Type: text/plain\r\n\r\nx\r\n--c--\r\n--b--\r\n";
+        assert_eq!(mended(raw), expected);
     }
 }

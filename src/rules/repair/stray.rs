@@ -1,5 +1,7 @@
 //! Lines in a header that are no fields: what each of them is likely to be.
 
+use std::collections::BTreeSet;
+
 use crate::header::{FieldName, Header};
 
 /// What a stray line is.
@@ -61,8 +63,11 @@ pub(super) fn classify(header: &Header, at: usize, has_body: bool) -> Stray {
         return Stray::Fold;
     }
     let named = named(trimmed);
-    if begins_body(trimmed) || !has_body || !goes_on(header, at) && named.is_none() {
-        return Stray::Body;
+    if !is_traced(header, at) {
+        let goes_on = goes_on(header, at, has_body);
+        if begins_body(trimmed) || !goes_on && (named.is_none() || !has_body) {
+            return Stray::Body;
+        }
     }
     match (named, before) {
         (Some(name), _) => Stray::Named(name),
@@ -88,8 +93,17 @@ fn begins_body(line: &str) -> bool {
     line.starts_with("--") || line.starts_with('<')
 }
 
+/// Whether a Received follows. Wherever it stands it stays in the header: as a line of the body it would be lost to
+/// whoever counts hops (RFC 5321 section 6.3), so that a message could loop.
+fn is_traced(header: &Header, at: usize) -> bool {
+    header.find("Received").any(|position| position > at)
+}
+
 /// Whether a field follows that tells that the header has not ended yet; what stands behind the body's first line is none.
-fn goes_on(header: &Header, at: usize) -> bool {
+///
+/// Where no empty line follows at all, everything looks like a header, a letter that quotes one too. Then a second
+/// Subject tells nothing, and a field does that was still missing.
+fn goes_on(header: &Header, at: usize, has_body: bool) -> bool {
     let later = header.positions().filter(|position| *position > at);
     let ends = |position: &usize| {
         let whole = header.whole(*position);
@@ -97,8 +111,13 @@ fn goes_on(header: &Header, at: usize) -> bool {
         whole.starts_with(b"--")
             || header.name(*position).is_none() && begins_body(String::from_utf8_lossy(line).trim())
     };
-    let mut names = later.take_while(|position| !ends(position)).filter_map(|position| header.name(position));
-    names.any(|name| KNOWN.contains(&name.to_ascii_lowercase().as_str()))
+    let known = |position: usize| {
+        let name = header.name(position)?;
+        KNOWN.iter().find(|known| known.eq_ignore_ascii_case(name))
+    };
+    let before = header.positions().take_while(|position| *position < at && !has_body);
+    let had: BTreeSet<_> = before.filter_map(known).collect();
+    later.take_while(|position| !ends(position)).filter_map(known).any(|name| !had.contains(name))
 }
 
 /// `Foo Bar: baz` and `Größe: 3` are fields with a wrong name; a sentence with a colon in it is not.

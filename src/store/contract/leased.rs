@@ -1,7 +1,7 @@
 //! Leases: each message to one worker, in the order in which they are due.
 
 use super::*;
-use crate::store::{State, StoreError};
+use crate::store::{Overdue, State, StoreError};
 
 async fn the_longest_due_is_leased_first(store: &dyn Store) {
     let mut ids = Vec::new();
@@ -57,6 +57,27 @@ async fn a_lost_lease_is_in_doubt_and_fenced(store: &dyn Store) {
     store.settle(settlement(&second, 401)).await.unwrap();
 }
 
+async fn what_is_overdue_is_leased_wherever_it_has_to_go(store: &dyn Store) {
+    let mut ids = Vec::new();
+    for received in [0, 50, 100] {
+        let put = Entry { route: Some("nowhere".to_owned()), received: at(received), ..entry(&["a@example.com"]) };
+        ids.push(put.id);
+        store.put(put).await.unwrap();
+    }
+    let mut asked = ask(200, 10);
+    assert!(store.lease(asked.clone()).await.unwrap().is_empty());
+    asked.overdue = Some(Overdue { expire: at(0), notice: None });
+    assert!(store.lease(asked.clone()).await.unwrap().is_empty());
+    asked.overdue = Some(Overdue { expire: at(1), notice: Some(at(51)) });
+    let leases = store.lease(asked.clone()).await.unwrap();
+    assert_eq!(leases.iter().map(|lease| lease.id).collect::<Vec<_>>(), ids[..2]);
+    for lease in &leases {
+        store.settle(Settlement { noticed: true, ..settlement(lease, 100) }).await.unwrap();
+    }
+    let leases = store.lease(asked).await.unwrap();
+    assert_eq!(leases.iter().map(|lease| lease.id).collect::<Vec<_>>(), ids[..1], "the other had its notice");
+}
+
 async fn a_settled_lease_is_over(store: &dyn Store) {
     store.put(entry(&["a@example.com"])).await.unwrap();
     let lease = lease(store, 0).await;
@@ -77,5 +98,6 @@ laws!(
     the_longest_due_is_leased_first,
     a_message_waits_for_its_own_upstream,
     a_lost_lease_is_in_doubt_and_fenced,
+    what_is_overdue_is_leased_wherever_it_has_to_go,
     a_settled_lease_is_over,
 );

@@ -43,7 +43,7 @@ pub(super) fn entry(recipients: &[&str]) -> Entry {
 }
 
 pub(super) fn ask(now: i64, count: usize) -> Ask {
-    Ask { now: at(now), until: at(now + 300), count, any: true, routes: vec!["ireland".to_owned()] }
+    Ask { now: at(now), until: at(now + 300), count, any: true, routes: vec!["ireland".to_owned()], overdue: None }
 }
 
 /// The one lease that can be had.

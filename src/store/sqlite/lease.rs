@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use crate::store::{Ask, BATCH, Failure, INTERRUPTED, Lease, Pending, State, StoreError, Try};
+use crate::store::{Ask, BATCH, Failure, INTERRUPTED, Lease, Overdue, Pending, State, StoreError, Try};
 
 use super::{
     row::{Column as _, Result, millis, sender, settled, state},
@@ -12,6 +12,15 @@ use super::{
 
 /// Leases messages that are due, the longest due first.
 pub(super) fn lease(connection: &Connection, ask: &Ask) -> std::result::Result<Vec<Lease>, StoreError> {
+    let due = match &ask.overdue {
+        Some(overdue) => find_overdue(connection, ask, overdue)?,
+        None => find_due(connection, ask)?,
+    };
+    due.into_iter().map(|(_, seq)| grant(connection, seq, ask.until)).collect()
+}
+
+/// Time and row of what the upstreams take that are ready, the longest due first.
+fn find_due(connection: &Connection, ask: &Ask) -> std::result::Result<Vec<(i64, i64)>, StoreError> {
     let mut due = Vec::new();
     let mut select = connection.prepare_cached(
         "SELECT time, seq FROM message WHERE state = ?1 AND route = ?2 AND time <= ?3 ORDER BY time, seq LIMIT ?4",
@@ -27,7 +36,23 @@ pub(super) fn lease(connection: &Connection, ask: &Ask) -> std::result::Result<V
     }
     due.sort_unstable();
     due.truncate(ask.count);
-    due.into_iter().map(|(_, seq)| grant(connection, seq, ask.until)).collect()
+    Ok(due)
+}
+
+/// Time and row of what is overdue.
+fn find_overdue(
+    connection: &Connection,
+    ask: &Ask,
+    overdue: &Overdue,
+) -> std::result::Result<Vec<(i64, i64)>, StoreError> {
+    let mut select = connection.prepare_cached(
+        "SELECT time, seq FROM message WHERE state = ?1 AND time <= ?2
+         AND (received < ?3 OR (noticed = 0 AND received < ?4)) ORDER BY time, seq LIMIT ?5",
+    )?;
+    let count = i64::try_from(ask.count).unwrap_or(i64::MAX);
+    let notice = overdue.notice.map_or(i64::MIN, millis);
+    let parameters = params![state(State::Queued), millis(ask.now), millis(overdue.expire), notice, count];
+    Ok(select.query_map(parameters, |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<Vec<_>>>()?)
 }
 
 fn grant(connection: &Connection, seq: i64, until: Timestamp) -> std::result::Result<Lease, StoreError> {

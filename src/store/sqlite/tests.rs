@@ -107,6 +107,24 @@ async fn beyond_its_size_the_store_is_full_and_keeps_what_it_has() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_written_now_is_refused_and_later_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let first = entry(&["a@example.com"]);
+    store.put(first.clone()).await.unwrap();
+    let other = Connection::open(folder.path().join("queue.db")).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let second = entry(&["a@example.com"]);
+    let error = store.put(second.clone()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable(_)));
+    assert_eq!(error.reply().to_string(), "452 4.3.1 The queue cannot be written; try again");
+    assert!(store.message(first.id).await.unwrap().is_some());
+    other.execute_batch("ROLLBACK").unwrap();
+    store.put(second).await.unwrap();
+    assert_eq!(store.counts().await.unwrap().queued, 2);
+}
+
+#[tokio::test]
 async fn many_at_once_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(open(folder.path()).unwrap());

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 pub struct Disk(TempDir);
 
 impl Disk {
-    /// Makes one of that many octets, such as `64k`.
+    /// Makes one of that many octets, such as `64k`, or with other options of tmpfs behind a comma.
     ///
     /// # Panics
     /// When not root.

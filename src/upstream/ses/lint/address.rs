@@ -142,6 +142,8 @@ mod tests {
             ("From: :@", "Missing local name: \"@\""),
             ("From: A. Doe <a b@c.example>", "Local address contains control or whitespace: \"<a b@c.example>\""),
             ("From: a@b.example; 用@c.example", "Local address contains illegal character: \"用\""),
+            ("From: a@b.example ;; Evan", "Missing final '@domain': \"Evan\""),
+            ("From: a@b.example,,;;,;Evan", "Missing final '@domain': \"Evan\""),
         ] {
             assert_eq!(found(field), format!("line 3: From: {reason}"));
         }
