@@ -21,27 +21,29 @@ pub struct Line {
     pub end: usize,
 }
 
-/// The lines of some octets.
+/// The lines of some octets, in linear time.
 pub fn lines(octets: &[u8]) -> impl Iterator<Item = Line> + '_ {
-    let mut start = 0;
+    // Up to `lone` a run of CR goes that no LF follows; each of them is found to be lone without a look at the others.
+    let (mut start, mut lone) = (0, 0);
     std::iter::from_fn(move || {
         let rest = octets.get(start..).filter(|rest| !rest.is_empty())?;
-        let (content, ending) = match memchr2(b'\r', b'\n', rest) {
-            Some(at) => (at, line_end(rest.get(at..).unwrap_or_default())),
-            None => (rest.len(), 0),
-        };
-        let line = Line { start, content_end: start + content, end: start + content + ending };
-        start = line.end;
+        let content_end = memchr2(b'\r', b'\n', rest).map_or(octets.len(), |at| start + at);
+        let end = if content_end < lone { content_end + 1 } else { line_end(octets, content_end, &mut lone) };
+        let line = Line { start, content_end, end };
+        start = end;
         Some(line)
     })
 }
 
-/// Octets of the line end that stands at the beginning of `octets`.
-fn line_end(octets: &[u8]) -> usize {
-    let returns = octets.iter().take_while(|octet| **octet == b'\r').count();
-    match octets.get(returns) {
-        Some(b'\n') => returns + 1,
-        _ => returns.min(1),
+/// Behind the line end that stands at a place, if one does; where a run of CR has no LF, it is noted how far it goes.
+fn line_end(octets: &[u8], at: usize, lone: &mut usize) -> usize {
+    let returns = octets.iter().skip(at).take_while(|octet| **octet == b'\r').count();
+    match octets.get(at + returns) {
+        Some(b'\n') => at + returns + 1,
+        _ => {
+            *lone = at + returns;
+            at + returns.min(1)
+        }
     }
 }
 
@@ -187,6 +189,18 @@ mod tests {
         assert_eq!(cut("A: b"), ("A: b".into(), String::new()));
         assert_eq!(cut("\r\nx"), (String::new(), "\r\nx".into()));
         assert_eq!(cut(""), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn many_lone_cr_take_no_square_of_their_number() {
+        let raw = format!("A: b{}C: d\r\r\r\n\r\r", "\r".repeat(1_000_000));
+        assert_eq!(lines(raw.as_bytes()).count(), 1_000_003);
+        assert_eq!(
+            lines(raw.as_bytes()).last(),
+            Some(Line { start: raw.len() - 1, content_end: raw.len() - 1, end: raw.len() })
+        );
+        assert_eq!(any_fields(raw.as_bytes()).last().map(|span| (span.end, span.ending)), Some((raw.len(), 1)));
+        assert_eq!(cut(&"\r".repeat(1_000_000)).1.len(), 1_000_000);
     }
 
     #[test]

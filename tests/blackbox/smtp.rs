@@ -89,6 +89,20 @@ impl Smtp {
         self.reply()
     }
 
+    /// MAIL, RCPT and DATA; whether the data is waited for.
+    pub fn prepare(&mut self, from: &str, to: &[&str]) -> bool {
+        let mut lines = vec![format!("MAIL FROM:<{from}>")];
+        lines.extend(to.iter().map(|one| format!("RCPT TO:<{one}>")));
+        lines.push("DATA".to_owned());
+        lines.iter().all(|line| self.command(line).code < 400)
+    }
+
+    /// The data; its reply.
+    pub fn data(&mut self, message: &[u8]) -> Reply {
+        self.send(&stuffed(message));
+        self.reply()
+    }
+
     /// One transaction; the reply to the data, or the first that was not positive.
     pub fn submit(&mut self, from: &str, to: &[&str], message: &[u8]) -> Reply {
         let mut lines = vec![format!("MAIL FROM:<{from}>")];

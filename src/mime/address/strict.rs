@@ -45,7 +45,8 @@ pub fn check(list: &str, letters: Letters) -> Result<Vec<Spec<'_>>, Flaw<'_>> {
     loop {
         let start = parser.at;
         if let Err(fault) = parser.entry() {
-            return Err(Flaw { fault, near: near(list, tokens.get(start..).unwrap_or_default()) });
+            let mut until_comma = tokens.get(start..).unwrap_or_default().split(|token| token.is(','));
+            return Err(Flaw { fault, near: near(list, until_comma.next().unwrap_or_default()) });
         }
         if !parser.take(',') {
             return Ok(parser.specs);
@@ -62,11 +63,14 @@ pub fn survey(list: &str, letters: Letters) -> (Vec<Spec<'_>>, Vec<Flaw<'_>>) {
     }
     let tokens = lex(list);
     let mut parser = Parser { list, tokens: &tokens, at: 0, letters, specs: Vec::new() };
-    let mut flaws = Vec::new();
+    let (mut flaws, mut comma) = (Vec::new(), 0);
     loop {
         let start = parser.at;
         if let Err(fault) = parser.entry() {
-            flaws.push(Flaw { fault, near: near(list, tokens.get(start..).unwrap_or_default()) });
+            // Faults come in their order, so that the search for a comma goes on where the last one ended.
+            comma = comma.max(start);
+            comma += tokens.iter().skip(comma).take_while(|token| !token.is(',')).count();
+            flaws.push(Flaw { fault, near: near(list, tokens.get(start..comma).unwrap_or_default()) });
             let resumes = |token: &Token<'_>| [',', ';', '<'].iter().any(|special| token.is(*special));
             // An empty place fails at the separator behind it, which parts it from the next address.
             let separated = parser.peek().is_some_and(|token| token.is(',') || token.is(';'));
@@ -107,11 +111,10 @@ pub(super) fn is_domain(domain: &str) -> bool {
     !domain.ends_with('.') && Address::is_domain(domain)
 }
 
-/// The text of the first address among the tokens.
+/// The text that the tokens of one address cover.
 fn near<'a>(list: &'a str, tokens: &[Token<'a>]) -> &'a str {
-    let start = tokens.first().map_or(list.len(), |token| token.start);
-    let end = tokens.iter().find(|token| token.is(',')).map_or(list.len(), |token| token.start);
-    list.get(start..end).unwrap_or_default().trim()
+    let covered = tokens.first().zip(tokens.last()).and_then(|(first, last)| list.get(first.start..last.end()));
+    covered.unwrap_or_default().trim()
 }
 
 struct Parser<'t, 'a> {
@@ -320,7 +323,7 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     fn has_route(&self) -> bool {
-        let inside = self.tokens.iter().skip(self.at).take_while(|token| !token.is('>'));
+        let inside = self.tokens.iter().skip(self.at).take_while(|token| !token.is('>') && !token.is('<'));
         inside.into_iter().any(|token| token.is(':'))
     }
 

@@ -271,6 +271,17 @@ fn faults_are_told_apart() {
     assert_eq!(check("a@b.example, Ada, c@d.example", Letters::Ascii).unwrap_err().near, "Ada");
 }
 
+#[test]
+fn many_faults_take_no_square_of_their_number() {
+    for list in ["a;", "a<", "<@", "a:"] {
+        let list = list.repeat(100_000);
+        let (specs, flaws) = survey(&list, Letters::Utf8);
+        assert_eq!((specs.len(), flaws.len()), (0, 100_000), "{:?}", list.get(..2));
+    }
+    let near: Vec<&str> = survey("a, b c <d, e@, f", Letters::Utf8).1.iter().map(|flaw| flaw.near).collect();
+    assert_eq!(near, ["a", "b c <d", "e@", "f"]);
+}
+
 mod properties {
     use proptest::prelude::*;
 

@@ -80,6 +80,14 @@ impl Postfix {
         self.port
     }
 
+    /// The process id of its master, whose children are all its other processes.
+    ///
+    /// # Panics
+    /// When it has not started.
+    pub fn master(&self) -> u32 {
+        self.master.expect("a Postfix that was started has a master")
+    }
+
     /// Submits a message by its `sendmail` command; the arguments are those after the choice of the instance, such as
     /// `["-i", "-f", "a@example.com", "b@example.net"]`.
     pub fn inject(&self, arguments: &[&str], message: &[u8]) -> Output {
