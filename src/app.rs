@@ -1,5 +1,6 @@
 //! The only place where the parts meet: build, run, reload, drain.
 
+mod desk;
 mod outward;
 mod reload;
 
@@ -11,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+pub use desk::ask;
 use outward::Outward;
 use reload::Reload;
 use tokio::{
@@ -27,6 +29,7 @@ use crate::{
     intake::{Intake, Limits, Lint},
     log::{self, AccessLog},
     metrics::Metrics,
+    operator::Socket,
     rules::Rules,
     server::{self, BindError, Gate, Listener},
     smtp::Offer,
@@ -81,6 +84,7 @@ pub struct App {
     outward: Outward,
     attempts: TaskTracker,
     ready: Arc<AtomicBool>,
+    control: Option<Socket>,
     signals: Signals,
     reload: Reload,
 }
@@ -124,8 +128,9 @@ impl App {
             stopping: stopping.clone(),
         };
         let outward = Outward::build(&settings, behind).await?;
+        let control = outward.control();
         let shared = server::Shared {
-            intake: Arc::new(intake(&settings, rules, &outward.upstreams, &log)),
+            intake: Arc::new(intake(&settings, rules, &outward.upstreams, log.header_fields())),
             sink: Arc::clone(&outward.sink),
             log,
             metrics,
@@ -134,7 +139,7 @@ impl App {
             sessions: TaskTracker::new(),
         };
         let ready = Arc::new(AtomicBool::new(false));
-        Ok(Self { settings, listeners, http, shared, outward, attempts, ready, signals, reload })
+        Ok(Self { settings, listeners, http, shared, outward, attempts, ready, control, signals, reload })
     }
 
     /// Runs until SIGTERM or SIGINT, then drains.
@@ -151,6 +156,9 @@ impl App {
             });
         }
         self.outward.start();
+        let operator = self.outward.operator(Arc::clone(&self.shared.intake), &self.settings);
+        let control = self.control.take().zip(operator);
+        let control = control.map(|(socket, operator)| tokio::spawn(socket.serve(operator, ended.clone())));
         let offer = self.offer();
         for listener in std::mem::take(&mut self.listeners) {
             let address = listener.address().map(|address| address.to_string()).unwrap_or_default();
@@ -163,6 +171,9 @@ impl App {
         self.ready.store(false, Ordering::Relaxed);
         self.drain().await;
         ended.cancel();
+        if let Some(control) = control {
+            let _ = control.await;
+        }
     }
 
     fn offer(&self) -> Offer {
@@ -228,7 +239,7 @@ impl Signals {
     }
 }
 
-fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], log: &AccessLog) -> Intake {
+fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], log_fields: Vec<String>) -> Intake {
     let lints = upstreams.iter().zip(&settings.upstreams).map(|(upstream, one)| {
         let upstream = Arc::clone(upstream);
         Lint {
@@ -248,7 +259,7 @@ fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], lo
             header_size: limits.header_size,
             received: limits.received,
         },
-        log_fields: log.header_fields(),
+        log_fields,
     }
 }
 

@@ -21,6 +21,7 @@
 //! | the program | [`cli`] |
 //! | the wiring | [`app`] |
 //! | the settings | [`config`] |
+//! | the operator | [`operator`] (what is done to the queue by hand, the control socket) |
 //! | the edges | [`server`] (sockets of clients), [`delivery`] (sinks, workers, routing, pace), [`console`] (health, metrics) |
 //! | the door | [`intake`] |
 //! | the parts | [`rules`], [`store`], [`upstream`], [`bounce`] (reports), [`log`], [`metrics`] |
@@ -56,6 +57,7 @@ pub mod log;
 pub mod mail;
 pub mod metrics;
 pub mod mime;
+pub mod operator;
 pub mod rules;
 pub mod server;
 pub mod smtp;

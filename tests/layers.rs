@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["rules", "upstream", "bounce", "log", "metrics", "store"],
     &["intake"],
     &["server", "delivery", "console"],
+    &["operator"],
     &["config"],
     &["app"],
     &["cli"],

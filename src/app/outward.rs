@@ -1,6 +1,6 @@
 //! The way out: upstreams, router, store and sink, and the tasks that keep them going.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -8,10 +8,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     config::Settings,
     delivery::{self, Checks, Direct, Mode, Pace, Parts, Queue, Reports, Router, Sorting, Way, look_after},
-    intake::Sink,
+    intake::{Intake, Sink},
     log::AccessLog,
     mail::Address,
     metrics::Metrics,
+    operator::{self, Doors, Operator, Socket},
     rules::{Rules, SourceText},
     store::{Sqlite, Store},
     upstream::{self, Kind, Rate, Site, Upstream},
@@ -27,9 +28,18 @@ pub(super) struct Outward {
     pub(super) upstreams: Vec<Arc<dyn Upstream>>,
     /// The queue, when there is a store.
     pub(super) queue: Option<Queue>,
+    store: Option<Kept>,
     router: Arc<Router>,
-    history: Duration,
+    /// The door for reports.
+    reports: Arc<Intake>,
     stopping: CancellationToken,
+}
+
+/// The store and where it is.
+struct Kept {
+    store: Arc<dyn Store>,
+    path: PathBuf,
+    history: Duration,
 }
 
 /// What the way out shares with the rest.
@@ -44,8 +54,8 @@ pub(super) struct Shared {
 impl Outward {
     /// Builds it all; nothing is sent yet.
     pub(super) async fn build(settings: &Settings, shared: Shared) -> Result<Self, StartError> {
-        let bounce = Address::parse(&settings.bounce.from).ok();
-        let site = Site { hostname: settings.own_name(), bounce: bounce.clone() };
+        let bounce = address_of_bounces(settings);
+        let site = site(settings);
         let mut upstreams = Vec::new();
         let mut ways = Vec::new();
         for one in &settings.upstreams {
@@ -55,12 +65,12 @@ impl Outward {
             upstreams.push(upstream);
         }
         let router = Arc::new(Router::new(ways));
-        let (store, history) = open(settings)?;
+        let store = open(settings)?;
         let memory = settings.limits.memory.octets() / 2;
-        let door = Arc::new(super::intake(settings, shipped_rules(), &upstreams, &shared.log));
-        let queue = store.map(|store| {
+        let door = Arc::new(super::intake(settings, shipped_rules(), &upstreams, shared.log.header_fields()));
+        let queue = store.as_ref().map(|kept| {
             Queue::new(Parts {
-                store,
+                store: Arc::clone(&kept.store),
                 router: Arc::clone(&router),
                 reports: Reports {
                     intake: Arc::clone(&door),
@@ -85,19 +95,48 @@ impl Outward {
             (_, Some(queue)) => Arc::new(Sorting { direct: direct(), queue: queue.clone() }),
             (_, None) => Arc::new(direct()),
         };
-        Ok(Self { sink, upstreams, queue, router, history, stopping })
+        Ok(Self { sink, upstreams, queue, store, router, reports: door, stopping })
     }
 
     /// Begins to deliver and to look after the upstreams.
     pub(super) fn start(&self) {
-        if let Some(queue) = &self.queue {
+        if let (Some(queue), Some(kept)) = (&self.queue, &self.store) {
             tokio::spawn(queue.clone().run());
-            tokio::spawn(queue.clone().keep_house(self.history));
+            tokio::spawn(queue.clone().keep_house(kept.history));
         }
         for way in self.router.ways() {
             tokio::spawn(look_after(Arc::clone(&self.router), Arc::clone(way), self.stopping.clone()));
         }
     }
+
+    /// The control socket beside the store. A gateway that cannot have one takes mail all the same.
+    pub(super) fn control(&self) -> Option<Socket> {
+        let path = operator::path_of(&self.store.as_ref()?.path);
+        Socket::bind(&path)
+            .inspect_err(|error| tracing::warn!("no control socket, so no `headgate queue` while this runs: {error}"))
+            .ok()
+    }
+
+    /// What does to the queue what an operator wants, with that door.
+    pub(super) fn operator(&self, mail: Arc<Intake>, settings: &Settings) -> Option<Arc<Operator>> {
+        let operator = Operator {
+            store: Arc::clone(&self.store.as_ref()?.store),
+            queue: self.queue.clone(),
+            router: Some(Arc::clone(&self.router)),
+            doors: Some(Doors { mail, reports: Arc::clone(&self.reports) }),
+            message_size: settings.limits.message_size,
+        };
+        Some(Arc::new(operator))
+    }
+}
+
+/// What upstreams know of the gateway.
+pub(super) fn site(settings: &Settings) -> Site {
+    Site { hostname: settings.own_name(), bounce: address_of_bounces(settings) }
+}
+
+fn address_of_bounces(settings: &Settings) -> Option<Address> {
+    Address::parse(&settings.bounce.from).ok()
 }
 
 /// Only SES has a rate that may be told; a Maildir has none.
@@ -110,14 +149,14 @@ fn pace(upstream: &upstream::Settings) -> Pace {
 }
 
 /// The rules for reports: no rule of a site can lose one.
-fn shipped_rules() -> Rules {
+pub(super) fn shipped_rules() -> Rules {
     let sources: Vec<SourceText> = SourceText::builtin("ses").into_iter().collect();
     Rules::compile(&sources, &BTreeMap::new()).unwrap_or_else(|_| Rules::none())
 }
 
-fn open(settings: &Settings) -> Result<(Option<Arc<dyn Store>>, Duration), StartError> {
-    let Some(store) = &settings.store else { return Ok((None, Duration::ZERO)) };
-    let Some(path) = store.path() else { return Ok((None, Duration::ZERO)) };
+fn open(settings: &Settings) -> Result<Option<Kept>, StartError> {
+    let Some(store) = &settings.store else { return Ok(None) };
+    let Some(path) = store.path() else { return Ok(None) };
     let opened = Sqlite::open(path, store.size, Timestamp::now()).map_err(StartError::Store)?;
-    Ok((Some(Arc::new(opened)), store.history.0))
+    Ok(Some(Kept { store: Arc::new(opened), path: path.to_owned(), history: store.history.0 }))
 }

@@ -14,7 +14,7 @@ use crate::{
     upstream::{Finding, Severity, lint},
 };
 
-use super::CommandRow;
+use super::{CommandRow, terminal};
 
 pub(super) const ROW: CommandRow = CommandRow { name: "explain", command, run };
 
@@ -130,28 +130,7 @@ impl Explained {
 fn text(explained: &Explained) -> String {
     let Explained { trace, verdict, findings, stale } = explained;
     let mut text = String::new();
-    let mut last = None;
-    for change in &trace.changes {
-        if last != Some(&change.rule) {
-            let _ = writeln!(text, "{}", change.rule);
-            last = Some(&change.rule);
-        }
-        let named = |value: &str| {
-            let value = visible(value);
-            if change.field.starts_with('(') { format!("{} {value}", change.field) } else { value }
-        };
-        if let Some(before) = &change.before {
-            let _ = writeln!(text, "  - {}", named(before));
-        }
-        if let Some(after) = &change.after {
-            let _ = writeln!(text, "  + {}", named(after));
-        }
-    }
-    if trace.count == 0 {
-        text.push_str("no rule changes anything\n");
-    } else if trace.count > trace.changes.len() {
-        let _ = writeln!(text, "… and {} more changes", trace.count - trace.changes.len());
-    }
+    terminal::changes(&mut text, &trace.changes, trace.count);
     for signature in stale {
         let _ = writeln!(text, "{signature}");
     }
@@ -163,21 +142,6 @@ fn text(explained: &Explained) -> String {
     };
     let _ = writeln!(text, "lint: {lint}");
     text
-}
-
-/// A field as a terminal may show it: folded lines stand under the first, and a mail gives a terminal no orders.
-fn visible(value: &str) -> String {
-    let mut shown = String::with_capacity(value.len());
-    for one in value.replace("\r\n", "\n").chars() {
-        match one {
-            '\n' => shown.push_str("\n   "),
-            other if other.is_control() && other != '\t' => {
-                let _ = write!(shown, "\\x{:02x}", u32::from(other));
-            }
-            other => shown.push(other),
-        }
-    }
-    shown
 }
 
 fn json(explained: &Explained) -> serde_json::Value {

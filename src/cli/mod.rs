@@ -1,12 +1,16 @@
 //! The command line, one file a subcommand.
 //!
-//! Arguments go in, an exit code comes out (sysexits): 64 wrong usage, 66 no input, 69 cannot start, 75 try again, 78
+//! Arguments go in, an exit code comes out (sysexits): 64 wrong usage, 65 wrong data, 66 no input, 69 cannot start, 75 try again, 78
 //! wrong settings. Data goes to stdout, everything else to stderr.
 
 mod config;
+mod desk;
 mod explain;
+mod queue;
 mod rules;
 mod serve;
+mod terminal;
+mod upstreams;
 
 use std::{
     ffi::OsString,
@@ -24,6 +28,8 @@ use crate::{
 
 /// Wrong usage.
 const USAGE: u8 = 64;
+/// What is asked for does not fit the message, or the rules refuse it.
+const DATA: u8 = 65;
 /// No input.
 const NO_INPUT: u8 = 66;
 /// The service cannot start.
@@ -41,7 +47,7 @@ struct CommandRow {
 }
 
 /// All subcommands.
-const COMMANDS: &[CommandRow] = &[serve::ROW, explain::ROW, rules::ROW, config::ROW];
+const COMMANDS: &[CommandRow] = &[serve::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, config::ROW];
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -122,9 +128,5 @@ fn tell(faults: &[Fault]) {
 
 /// Writes to stdout; a closed pipe is no error.
 fn print(output: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(output.as_ref()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
+    terminal::write(output).map(|_| ())
 }

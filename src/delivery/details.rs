@@ -11,6 +11,9 @@ use crate::{
     rules::Change,
 };
 
+/// Changes kept of a message whose rules run again and again; more are counted only.
+const CHANGES: usize = 1000;
+
 /// Who sent a message, what the rules did, and what they ask of the upstream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Details {
@@ -21,6 +24,9 @@ pub struct Details {
     /// Variables for the log.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Whether MAIL carried SMTPUTF8.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub smtputf8: bool,
     /// How many changes the rules made.
     pub rules: usize,
     /// The rules that changed something or decided.
@@ -39,12 +45,13 @@ pub struct Details {
 
 impl Details {
     /// Of a message that comes in now.
-    pub(super) fn new(accepted: &Accepted, story: &Story) -> Self {
+    pub fn new(accepted: &Accepted, story: &Story) -> Self {
         let trace = &story.trace;
         Self {
             client: accepted.origin.client.clone(),
             user: trace.user.clone(),
             env: trace.env.clone(),
+            smtputf8: accepted.envelope.smtputf8,
             rules: trace.count,
             hits: trace.hits.clone(),
             changes: trace.changes.clone(),
@@ -53,8 +60,26 @@ impl Details {
         }
     }
 
+    /// Of the same message when rules have run on it once more: what they did is added to what was done before, what
+    /// they ask of the upstream takes the place of what was asked, and a user stays named until another is.
+    #[must_use]
+    pub fn renewed(self, accepted: &Accepted, story: &Story) -> Self {
+        let new = Self::new(accepted, story);
+        let Self { mut env, mut hits, mut changes, .. } = self;
+        env.extend(new.env);
+        for hit in new.hits {
+            if !hits.contains(&hit) {
+                hits.push(hit);
+            }
+        }
+        changes.extend(new.changes);
+        changes.truncate(CHANGES);
+        let (user, rules) = (new.user.or(self.user), self.rules.saturating_add(new.rules));
+        Self { user, env, rules, hits, changes, options: new.options, ..self }
+    }
+
     /// As text; a message whose details cannot be written goes out all the same.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -64,6 +89,7 @@ impl Details {
             client: Client::new(std::net::Ipv4Addr::UNSPECIFIED.into(), ""),
             user: None,
             env: BTreeMap::new(),
+            smtputf8: false,
             rules: 0,
             hits: Vec::new(),
             changes: Vec::new(),

@@ -22,7 +22,7 @@ pub use details::Details;
 pub use direct::{Direct, Shared};
 pub use dispatch::look_after;
 pub use health::Checks;
-pub use queue::{Parts, Queue, Sorting};
+pub use queue::{Parts, Queue, Sorting, entry};
 pub use rate::Pace;
 pub use reports::Reports;
 pub use retry::Retry;

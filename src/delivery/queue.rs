@@ -103,6 +103,11 @@ impl Queue {
         }))
     }
 
+    /// Looks for messages that are due, since somebody else has changed what the store holds.
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+
     /// Keeps a message and says so.
     async fn keep(&self, accepted: Accepted, story: &Story) -> Receipt {
         let details = Details::new(&accepted, story);
@@ -154,7 +159,7 @@ fn receipt(outcome: &'static str, reply: Reply) -> Receipt {
 }
 
 /// The entry of an accepted message, due now or held.
-pub(super) fn entry(accepted: Accepted, details: &Details) -> Entry {
+pub fn entry(accepted: Accepted, details: &Details) -> Entry {
     let Accepted { id, envelope, message, options, origin, held } = accepted;
     let now = Timestamp::now();
     let place = |address: crate::mail::Address| {

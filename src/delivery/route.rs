@@ -36,7 +36,7 @@ struct Inside {
 }
 
 /// How an upstream is, for those who look.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Condition {
     /// Its name.
     pub name: String,

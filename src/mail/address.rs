@@ -7,7 +7,8 @@ const LOCAL_MAX: usize = 64;
 const DOMAIN_MAX: usize = 255;
 
 /// An address whose local part is ASCII, quoted where it must be, and whose domain is ASCII (A-labels).
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Address {
     local: Box<str>,
     domain: Box<str>,
@@ -77,6 +78,20 @@ impl Address {
     /// The part behind the `@`.
     pub fn domain(&self) -> &str {
         &self.domain
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).map_err(|error| format!("<{text}>: {error}"))
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> Self {
+        address.to_string()
     }
 }
 

@@ -3,7 +3,8 @@
 use std::{fmt, str::FromStr};
 
 /// Twenty-six characters of `[0-9A-Z]`, sorted by the time it was minted; legal as an SES tag value.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Id(ulid::Ulid);
 
 impl Id {
@@ -34,6 +35,20 @@ impl FromStr for Id {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is no id; an id has 26 characters, such as 01JDXM3Z5V8Q4C2N7T6R9K0WYB");
         text.parse().map(Self).map_err(|_| wrong())
+    }
+}
+
+impl TryFrom<String> for Id {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Id> for String {
+    fn from(id: Id) -> Self {
+        id.to_string()
     }
 }
 

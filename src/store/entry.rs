@@ -247,14 +247,22 @@ pub enum Then {
 /// What an operator wants done.
 #[derive(Clone, Debug)]
 pub enum Order {
-    /// Due at that time, whether it was queued or held.
+    /// Due at that time, if it is queued; why it waits stays known.
+    Retry(Timestamp),
+    /// Due at that time, if it is held.
     Release(Timestamp),
     /// Held, and why.
     Hold(String),
     /// Finished at that time; what is not settled is removed.
     Delete(Timestamp),
-    /// Message, header, sender and unsettled recipients as in that entry, which has the same id; due as it says.
-    Replace(Box<Entry>),
+    /// Message, header, sender and unsettled recipients as in an entry.
+    Replace {
+        /// What it becomes: of the same id, and queued or held as it says.
+        entry: Box<Entry>,
+        /// The [`super::Summary::lease`] by which its recipients were known. A later lease may have settled some of
+        /// them, who would get the message once more.
+        lease: u64,
+    },
 }
 
 /// What became of an order.
@@ -268,4 +276,10 @@ pub enum Ordered {
     Leased,
     /// It is finished.
     Finished,
+    /// It is queued, and the order is for what is held.
+    Queued,
+    /// It is held, and the order is for what is queued.
+    Held,
+    /// Somebody has delivered meanwhile.
+    Changed,
 }

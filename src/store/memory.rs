@@ -155,6 +155,7 @@ impl Row {
         }
         row.recipients.splice(0..0, settled);
         (row.lease, row.rounds, row.noticed) = (self.lease, self.rounds, self.noticed);
+        (row.received, row.size) = (self.received, self.size);
         row.tries = std::mem::take(&mut self.tries);
         *self = row;
     }
@@ -170,6 +171,7 @@ impl Row {
             recipients: (count(self.recipients.len()), count(self.pending().count())),
             first: self.recipients.first().map(|one| one.address.clone()),
             received: self.received,
+            lease: self.lease,
             rounds: self.rounds,
             size: self.size,
             reason: self.reason.clone(),
@@ -269,10 +271,14 @@ impl Inside {
             State::Queued | State::Held => {}
         }
         match order {
-            Order::Release(due) => (row.state, row.when) = (State::Queued, Some(due)),
+            Order::Retry(_) if row.state == State::Held => return Ordered::Held,
+            Order::Retry(due) => row.when = Some(due),
+            Order::Release(_) if row.state == State::Queued => return Ordered::Queued,
+            Order::Release(due) => (row.state, row.when, row.reason) = (State::Queued, Some(due), String::new()),
             Order::Hold(reason) => (row.state, row.when, row.reason) = (State::Held, None, reason),
             Order::Delete(time) => row.delete(time),
-            Order::Replace(entry) => row.replace(*entry),
+            Order::Replace { lease, .. } if row.lease != lease => return Ordered::Changed,
+            Order::Replace { entry, .. } => row.replace(*entry),
         }
         Ordered::Done
     }

@@ -8,11 +8,13 @@ use crate::mail::{Address, Id, Sender};
 use super::entry::{Settled, Try};
 
 /// The states of a message; [`super`] tells them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum State {
     /// Waits until it is due.
     Queued,
     /// Is being delivered.
+    #[serde(rename = "active")]
     Leased,
     /// Waits for somebody to release it.
     Held,
@@ -36,7 +38,8 @@ impl State {
 }
 
 /// What became of a recipient.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Nothing final yet.
     Pending,
@@ -111,6 +114,8 @@ pub struct Summary {
     pub first: Option<Address>,
     /// When it was taken.
     pub received: Timestamp,
+    /// The number of its last lease; 0 before the first.
+    pub lease: u64,
     /// Rounds of attempts.
     pub rounds: u32,
     /// Octets.
@@ -167,4 +172,19 @@ pub struct Counts {
     pub oldest: Option<Timestamp>,
     /// Octets that queue and history take.
     pub octets: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_written_as_its_word() {
+        for state in State::ALL {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.word());
+        }
+        for status in Status::ALL {
+            assert_eq!(serde_json::to_value(status).unwrap(), status.word());
+        }
+    }
 }

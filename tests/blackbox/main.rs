@@ -21,6 +21,7 @@ mod lifecycle;
 mod limits;
 mod log_lines;
 mod mails;
+mod operator;
 mod postfix;
 mod queue;
 mod reports;

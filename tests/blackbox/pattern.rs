@@ -1,6 +1,6 @@
 //! Expected lines with places for what differs from run to run: `{id}` an id of ours, `{ses}` one of SES, `{date}` as in
-//! a header field, `{time}` as in JSON, `{stamp}` as in Apache's logs, `{utc}` as in our own, `{ms}` a number, `{word}` what
-//! has no blank.
+//! a header field, `{time}` as in JSON, `{stamp}` as in Apache's logs, `{utc}` as in our own, `{moment}` as people get it,
+//! `{age}` as in a table, `{ms}` a number, `{word}` what has no blank.
 //!
 //! An id keeps its first value: `{id}` in a reply and `{id}` in the log are the same; `{id2}` is another one.
 
@@ -15,7 +15,9 @@ const KINDS: &[(&str, &str)] = &[
     ("time", r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}[+-][0-9]{2}:[0-9]{2}"),
     ("stamp", r"\[[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4}\]"),
     ("ms", "[0-9]{1,6}"),
+    ("age", " *[0-9]+[smhd]"),
     ("word", "[^ ]+"),
+    ("moment", r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} [+-][0-9]{4}"),
     ("utc", r"[0-9-]{10}T[0-9:.]{8,20}Z"),
 ];
 
@@ -24,9 +26,14 @@ const KINDS: &[(&str, &str)] = &[
 pub struct Known(HashMap<String, String>);
 
 impl Known {
+    /// A text with the ids that are known in their places.
+    pub fn filled(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+    }
+
     /// Whether a line is as expected; ids in it are known from here on.
     pub fn matches(&mut self, expected: &str, line: &str) -> bool {
-        let place = Regex::new(r"\\\{(id|ses|date|time|stamp|ms|utc|word)([0-9]*)\\\}").unwrap();
+        let place = Regex::new(r"\\\{(id|ses|date|time|stamp|ms|moment|age|utc|word)([0-9]*)\\\}").unwrap();
         let mut names = Vec::new();
         let literal = regex::escape(expected);
         let source = place.replace_all(&literal, |captures: &Captures<'_>| {

@@ -9,10 +9,13 @@
 //! = 0                                               its exit code
 //! ```
 //!
-//! `> …` stands for any lines. A line that no LF ends has a `\` at its end. Escapes are those of
+//! `{scratch}` stands for a folder that each file of transcripts has for itself, and `{id}` in a command for the id that an
+//! earlier one printed. `> …` stands for any lines. A line that no LF ends has a `\` at its end. Escapes are those of
 //! [`crate::fixtures::octets`], places for times those of [`crate::pattern`].
 
 use std::{fmt::Write as _, fs};
+
+use tempfile::TempDir;
 
 use crate::{
     fixtures::{Differences, Run, folder, names, octets, shown},
@@ -75,10 +78,32 @@ fn lines(octets: &[u8]) -> Vec<String> {
     pieces.map(|piece| piece.strip_suffix(b"\n").map_or_else(|| shown(piece) + "\\", shown)).collect()
 }
 
+/// What the commands of one file have in common.
+struct Scene {
+    scratch: TempDir,
+    known: Known,
+}
+
+impl Scene {
+    fn scratch(&self) -> &str {
+        self.scratch.path().to_str().unwrap()
+    }
+
+    /// A command with its places filled in.
+    fn filled(&self, line: &str) -> String {
+        self.known.filled(&line.replace("{scratch}", self.scratch()))
+    }
+
+    /// A printed line without what differs from run to run.
+    fn hidden(&self, line: &str) -> String {
+        line.replace(self.scratch(), "{scratch}")
+    }
+}
+
 impl Command {
     /// Runs it and writes it down with what it did.
-    fn play(&self, out: &mut String) {
-        let words = words(&self.line);
+    fn play(&self, scene: &mut Scene, out: &mut String) {
+        let words = words(&scene.filled(&self.line));
         let mut words = words.iter().map(String::as_str);
         let mut run = Run::default();
         for word in words.by_ref().take_while(|word| *word != "headgate") {
@@ -93,7 +118,8 @@ impl Command {
         for (sign, expected, actual) in
             [('>', &self.stdout, lines(&ran.stdout)), ('!', &self.stderr, lines(ran.stderr.as_bytes()))]
         {
-            let fits = Known::default().compare(expected, &actual).is_ok();
+            let actual: Vec<String> = actual.iter().map(|line| scene.hidden(line)).collect();
+            let fits = scene.known.compare(expected, &actual).is_ok();
             for line in if fits { expected } else { &actual } {
                 let _ = writeln!(out, "{}", format!("{sign} {line}").trim_end());
             }
@@ -115,10 +141,11 @@ fn every_command_does_what_its_transcript_says() {
     for name in names(&folder, ".txt") {
         let text = fs::read_to_string(folder.join(&name)).unwrap();
         let mut played = String::new();
+        let mut scene = Scene { scratch: tempfile::tempdir().unwrap(), known: Known::default() };
         for item in read(&text).unwrap_or_else(|fault| panic!("{name}: {fault}")) {
             match item {
                 Item::Remark(line) => played += &format!("{line}\n"),
-                Item::Command(command) => command.play(&mut played),
+                Item::Command(command) => command.play(&mut scene, &mut played),
             }
         }
         differences.compare(&folder.join(&name), &played);

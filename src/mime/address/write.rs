@@ -83,7 +83,7 @@ fn escaped(opening: char, text: &str, closing: char) -> String {
 pub fn folded(name: &str, list: &str) -> String {
     let mut field = format!("{name}:");
     let (mut column, most) = (field.len(), preferred(list));
-    for entry in entries(list.trim()) {
+    for entry in entries(list.trim_matches([' ', '\t'])) {
         let length: usize = entry.iter().map(String::len).sum();
         let mut breaks = column + length > most;
         for word in entry {

@@ -74,4 +74,11 @@ mod tests {
         let mended = mended(&["addresses"], raw).unwrap();
         assert!(mended.starts_with("From: =?UTF-8?B?0J/RgA==?= <a@example.com>\r\n".as_bytes()), "{mended:?}");
     }
+
+    #[test]
+    fn a_blank_outside_ascii_at_the_start_is_a_name_and_stays() {
+        let once = repaired("addresses", "From: \u{a0}: ; a<A\r\n\r\nx").unwrap();
+        assert_eq!(once, "From: \u{a0}: ;, a <A@relay.example.com>\r\n\r\nx");
+        untouched("addresses", &once);
+    }
 }

@@ -58,11 +58,11 @@ async fn a_lost_lease_is_in_doubt_and_fenced(store: &dyn Store) {
 }
 
 async fn what_is_overdue_is_leased_wherever_it_has_to_go(store: &dyn Store) {
-    let mut ids = Vec::new();
-    for received in [0, 50, 100] {
-        let put = Entry { route: Some("nowhere".to_owned()), received: at(received), ..entry(&["a@example.com"]) };
-        ids.push(put.id);
-        store.put(put).await.unwrap();
+    let mut ids = [Id::mint(), Id::mint(), Id::mint()];
+    ids.sort();
+    for (id, received) in ids.into_iter().zip([0, 50, 100]) {
+        let route = Some("nowhere".to_owned());
+        store.put(Entry { id, route, received: at(received), ..entry(&["a@example.com"]) }).await.unwrap();
     }
     let mut asked = ask(200, 10);
     assert!(store.lease(asked.clone()).await.unwrap().is_empty());

@@ -61,6 +61,7 @@ fn summary(row: &Row<'_>) -> Result<Summary> {
         recipients: (row.number("recipients")?, row.number("pending")?),
         first: row.get_ref("first")?.as_str_or_null()?.map(|_| row.address("first")).transpose()?,
         received: row.time("received")?.unwrap_or(Timestamp::UNIX_EPOCH),
+        lease: row.number("lease")?,
         rounds: row.number("rounds")?,
         size: row.number("size")?,
         reason: row.get("reason")?,

@@ -150,14 +150,21 @@ pub(super) fn attempt(connection: &Connection, seq: i64, one: &Try) -> Result<()
 
 /// Does what an operator wants.
 pub(super) fn order(connection: &Connection, id: Id, order: &Order) -> Result<(Ordered, Leftover), StoreError> {
-    let Some(head) = head(connection, id)? else { return Ok((Ordered::Unknown, Leftover::default())) };
+    let mut leftover = Leftover::default();
+    let Some(head) = head(connection, id)? else { return Ok((Ordered::Unknown, leftover)) };
     match head.state {
-        State::Leased => return Ok((Ordered::Leased, Leftover::default())),
-        State::Finished => return Ok((Ordered::Finished, Leftover::default())),
+        State::Leased => return Ok((Ordered::Leased, leftover)),
+        State::Finished => return Ok((Ordered::Finished, leftover)),
         State::Queued | State::Held => {}
     }
-    let mut leftover = Leftover::default();
     match order {
+        Order::Retry(_) if head.state == State::Held => return Ok((Ordered::Held, leftover)),
+        Order::Retry(due) => {
+            connection
+                .prepare_cached("UPDATE message SET time = ?2 WHERE seq = ?1")?
+                .execute(params![head.seq, millis(*due)])?;
+        }
+        Order::Release(_) if head.state == State::Queued => return Ok((Ordered::Queued, leftover)),
         Order::Release(due) => place(connection, &head, (State::Queued, Some(*due), ""))?,
         Order::Hold(reason) => place(connection, &head, (State::Held, None, reason))?,
         Order::Delete(time) => {
@@ -169,7 +176,8 @@ pub(super) fn order(connection: &Connection, id: Id, order: &Order) -> Result<(O
             }
             leftover = finish(connection, &head, (*time, false))?;
         }
-        Order::Replace(entry) => leftover = replace(connection, &head, entry)?,
+        Order::Replace { lease, .. } if head.lease != *lease => return Ok((Ordered::Changed, leftover)),
+        Order::Replace { entry, .. } => leftover = replace(connection, &head, entry)?,
     }
     Ok((Ordered::Done, leftover))
 }
