@@ -14,12 +14,15 @@ use headgate::{
 };
 use libfuzzer_sys::fuzz_target;
 
+/// Fields that are read, each for itself: an input with a thousand of them would keep a thousand others waiting.
+const FIELDS: usize = 20;
+
 fuzz_target!(|octets: &[u8]| {
     let message = header::split(&Bytes::copy_from_slice(octets));
     let head = Header::parse(&message.head);
     parts_are_nested(&Parts::of(&head, &message.rest), message.rest.len());
     let _ = mime::attachments(&head, &message.rest);
-    for at in head.positions() {
+    for at in head.positions().take(FIELDS) {
         let value = head.raw(at);
         let _ = (mime::mailboxes(value), mime::Encoding::read(value));
         parameters(head.name(at).unwrap_or_default(), value);
