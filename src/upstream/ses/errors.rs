@@ -7,7 +7,7 @@ use std::error::Error as StdError;
 
 use aws_sdk_sesv2::{
     config::http::HttpResponse,
-    error::{DisplayErrorContext, ProvideErrorMetadata, SdkError},
+    error::{ProvideErrorMetadata, SdkError},
 };
 
 use crate::mail::{Enhanced, Outcome, Pressure, Reply};
@@ -117,7 +117,7 @@ pub(super) fn outcome<E>(error: &SdkError<E, HttpResponse>) -> Outcome
 where
     E: ProvideErrorMetadata + StdError + 'static,
 {
-    let cause = DisplayErrorContext(error).to_string();
+    let cause = chain(error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
     match error {
         SdkError::ServiceError(service) => {
             let status = service.raw().status().as_u16();
