@@ -120,7 +120,11 @@ pub(super) fn settle<'a>(words: &[EncodedWord<'a>], place: Place) -> Vec<Settled
         let (done, others) = rest.split_at_checked(count).unwrap_or((rest, &[]));
         match text {
             Some(text) => settled.push(Settled::Decoded(text)),
-            None => settled.extend(done.iter().map(|word| Settled::Kept(word.source))),
+            // What nobody can read is kept, but no octet of it may leave that is not ASCII.
+            None => settled.extend(done.iter().map(|word| match word.source.is_ascii() {
+                true => Settled::Kept(word.source),
+                false => Settled::Decoded(word.source.to_owned()),
+            })),
         }
         rest = others;
     }

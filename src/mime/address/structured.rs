@@ -105,6 +105,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_word_that_nobody_can_read_leaves_no_octet_that_is_not_ascii() {
+        for text in ["=?utf-8?q?=C3?= =?utf-8?q?=\u{ff}\u{ff}A9?=", "=?utf-8?q?=C3\u{ff}?=", "=?utf-8?b?\u{ff}?="] {
+            for structure in [Structure::Tokens, Structure::Identifier, Structure::Phrases, Structure::Uris] {
+                let ascii = to_ascii(text, structure);
+                assert!(ascii.is_ascii(), "{structure:?}: {ascii}");
+                assert_eq!(to_ascii(&ascii, structure), ascii);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_ascii_says_the_same_in_another_run(
