@@ -49,6 +49,7 @@ pub(super) struct Bucket {
     filled: Instant,
     grown: Instant,
     closed: Option<Instant>,
+    slowed: Option<Instant>,
 }
 
 impl Bucket {
@@ -59,7 +60,7 @@ impl Bucket {
             Pace::Told => FIRST,
         };
         let felt = pace == Pace::Told;
-        Self { pace, rate, felt, opened: 1.0, tokens: 1.0, filled: now, grown: now, closed: None }
+        Self { pace, rate, felt, opened: 1.0, tokens: 1.0, filled: now, grown: now, closed: None, slowed: None }
     }
 
     /// Recipients a second now.
@@ -121,11 +122,16 @@ impl Bucket {
             self.rate = FIRST;
         }
         self.fill(now);
+        self.tokens = self.tokens.min(0.0);
+        // Attempts that were under way together are refused together: that is one sign, not many.
+        if self.slowed.is_some_and(|slowed| now.saturating_duration_since(slowed) < Duration::from_secs(1)) {
+            return;
+        }
+        self.slowed = Some(now);
         if self.felt {
             self.rate = (self.rate / GROWTH).max(FIRST * SLOWEST);
         }
         self.opened = (self.opened / 2.0).max(SLOWEST);
-        self.tokens = self.tokens.min(0.0);
     }
 
     /// The upstream takes no more today. Gives when it is tried again, if it was open until now.
@@ -194,9 +200,13 @@ mod tests {
         let now = Instant::now();
         let mut bucket = Bucket::new(Pace::Fixed(100.0), now);
         bucket.throttled(now);
-        bucket.throttled(now);
-        assert_eq!(bucket.rate(), 25.0);
-        let later = now + seconds(5.0);
+        bucket.throttled(now + seconds(0.5));
+        assert_eq!(bucket.rate(), 52.5, "once, and half a second of opening");
+        bucket.opened = 0.5;
+        bucket.throttled(now + seconds(0.5) + Duration::from_millis(500));
+        assert!((bucket.rate() - 26.25).abs() < 0.01, "{}", bucket.rate());
+        bucket.opened = 0.25;
+        let later = now + seconds(6.0);
         bucket.fill(later);
         assert_eq!(bucket.rate().round(), 50.0);
         bucket.fill(later + seconds(60.0));
