@@ -254,6 +254,7 @@ fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], lo
         rules: RwLock::new(Arc::new(rules)),
         lints: lints.collect(),
         hostname: settings.own_name(),
+        traced: true,
         limits: Limits {
             message_size: limits.message_size,
             header_size: limits.header_size,
