@@ -2,6 +2,7 @@
 
 mod desk;
 mod outward;
+mod post;
 mod reload;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 
 pub use desk::ask;
 use outward::Outward;
+pub use post::{Post, Posted, Wish};
 use reload::Reload;
 use tokio::{
     net::TcpListener,
