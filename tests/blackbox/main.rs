@@ -29,6 +29,7 @@ mod reports;
 mod rules;
 mod send;
 mod send_pipes;
+mod send_settings;
 mod sendmail;
 mod settings;
 mod transcripts;
