@@ -5,10 +5,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a bench that cannot run ends")]
 
-#[allow(unused_imports, dead_code, reason = "its own tests are compiled, and not run, here")]
+#[allow(unused_imports, reason = "its own tests are compiled, and not run, here")]
 #[path = "../tests/blackbox/fake_ses/mod.rs"]
 mod fake_ses;
-#[allow(unused_imports, dead_code, reason = "as above")]
+#[allow(unused_imports, reason = "as above")]
 #[path = "../tests/blackbox/parties/mod.rs"]
 mod parties;
 
