@@ -5,8 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -14,7 +12,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{PATIENCE, free_port, wait_until};
+use super::{PATIENCE, fed, free_port, greets, wait_until};
 
 const SYSTEM_SETTINGS: &str = "/etc/postfix";
 
@@ -92,13 +90,7 @@ impl Postfix {
     /// `["-i", "-f", "a@example.com", "b@example.net"]`.
     pub fn inject(&self, arguments: &[&str], message: &[u8]) -> Output {
         let mut command = self.command("/usr/sbin/sendmail", "-C");
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("Postfix brings its sendmail");
-        let mut stdin = child.stdin.take().expect("stdin is a pipe");
-        // One that refuses its arguments does not read; its exit status tells.
-        let _ = stdin.write_all(message);
-        drop(stdin);
-        child.wait_with_output().expect("one's own child can be waited for")
+        fed(command.args(arguments), message)
     }
 
     /// The messages in the queue, each as the JSON object that postqueue prints of it.
@@ -233,16 +225,6 @@ fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap_or_else(|error| {
         panic!("{command:?} does not start: {error}; `scripts/install test` installs what tests need")
     })
-}
-
-/// Whether an SMTP server greets on the port: master listens before smtpd is able to answer.
-fn greets(port: u16) -> bool {
-    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
-    let mut code = [0; 3];
-    let in_time = stream.set_read_timeout(Some(PATIENCE)).is_ok() && stream.read_exact(&mut code).is_ok();
-    // A client that just leaves is logged as lost.
-    let _ = stream.write_all(b"QUIT\r\n");
-    in_time && &code == b"220"
 }
 
 /// The queue ids that the log shows taken and not yet removed.
