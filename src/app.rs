@@ -2,6 +2,7 @@
 
 mod desk;
 mod outward;
+mod post;
 mod reload;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 
 pub use desk::ask;
 use outward::Outward;
+pub use post::{Post, Posted, Wish};
 use reload::Reload;
 use tokio::{
     net::TcpListener,
@@ -254,6 +256,7 @@ fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], lo
         rules: RwLock::new(Arc::new(rules)),
         lints: lints.collect(),
         hostname: settings.own_name(),
+        traced: true,
         limits: Limits {
             message_size: limits.message_size,
             header_size: limits.header_size,

@@ -132,7 +132,7 @@ impl Outward {
 
 /// What upstreams know of the gateway.
 pub(super) fn site(settings: &Settings) -> Site {
-    Site { hostname: settings.own_name(), bounce: address_of_bounces(settings) }
+    Site { hostname: settings.own_name(), bounce: address_of_bounces(settings), ..Site::default() }
 }
 
 fn address_of_bounces(settings: &Settings) -> Option<Address> {

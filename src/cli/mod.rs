@@ -6,16 +6,19 @@
 mod config;
 mod desk;
 mod explain;
+mod explained;
 mod queue;
+mod recipients;
 mod rules;
+mod send;
 mod serve;
 mod terminal;
 mod upstreams;
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -42,15 +45,29 @@ const CONFIG: u8 = 78;
 /// One subcommand.
 struct CommandRow {
     name: &'static str,
+    /// What it takes, for its help, its man page and its completions.
     command: fn() -> Command,
-    run: fn(&ArgMatches) -> anyhow::Result<u8>,
+    run: Run,
+}
+
+/// How a subcommand is run.
+enum Run {
+    /// With its arguments read.
+    Read(fn(&ArgMatches) -> anyhow::Result<u8>),
+    /// With its arguments as they are, for a command that has to read them as another program does.
+    Own(fn(Vec<OsString>) -> u8),
 }
 
 /// All subcommands.
-const COMMANDS: &[CommandRow] = &[serve::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, config::ROW];
+const COMMANDS: &[CommandRow] =
+    &[serve::ROW, send::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, config::ROW];
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(code) = as_another(&arguments) {
+        return ExitCode::from(code);
+    }
     let matches = match program().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
@@ -60,13 +77,26 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let Some((name, matches)) = matches.subcommand() else { return ExitCode::from(USAGE) };
     let Some(row) = COMMANDS.iter().find(|row| row.name == name) else { return ExitCode::from(USAGE) };
-    match (row.run)(matches) {
+    let Run::Read(run) = row.run else { return ExitCode::from(USAGE) };
+    match run(matches) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             let _ = writeln!(io::stderr(), "headgate: {error:#}");
             ExitCode::from(UNAVAILABLE)
         }
     }
+}
+
+/// Runs as the program under whose name this one was called, or as a subcommand that reads its arguments itself.
+fn as_another(arguments: &[OsString]) -> Option<u8> {
+    let (name, rest) = arguments.split_first()?;
+    let name = Path::new(name).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    if name == send::LEGACY {
+        return Some(send::run(rest.to_vec(), true));
+    }
+    let (name, rest) = rest.split_first()?;
+    let row = COMMANDS.iter().find(|row| name.to_str() == Some(row.name))?;
+    if let Run::Own(run) = row.run { Some(run(rest.to_vec())) } else { None }
 }
 
 fn program() -> Command {

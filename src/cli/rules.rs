@@ -13,9 +13,9 @@ use crate::{
     upstream::{Severity, lint},
 };
 
-use super::CommandRow;
+use super::{CommandRow, Run};
 
-pub(super) const ROW: CommandRow = CommandRow { name: "rules", command, run };
+pub(super) const ROW: CommandRow = CommandRow { name: "rules", command, run: Run::Read(run) };
 
 fn command() -> Command {
     let files = Arg::new("files").value_name("FILE").action(ArgAction::Append);

@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::{
     header,
-    intake::{Receipt, Refusal},
+    intake::{Handed, Receipt, Refusal},
     mail::{Client, Enhanced, Id, Reply},
     smtp::{Codec, Event, Item, Next, Session, Step, Transaction},
 };
@@ -21,7 +21,7 @@ use crate::{
 use super::{
     BareLineEnds,
     admission::Share,
-    line::{self, Handed},
+    line,
     listener::{House, Shared},
 };
 
