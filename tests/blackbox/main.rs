@@ -9,6 +9,7 @@ mod full_disk;
 mod gateway;
 mod parties;
 mod pattern;
+mod pipe;
 mod smtp;
 
 mod clients;
@@ -24,6 +25,7 @@ mod log_lines;
 mod mails;
 mod operator;
 mod postfix;
+mod postfix_pipe;
 mod queue;
 mod reports;
 mod rules;

@@ -39,7 +39,7 @@ impl Sendmail {
     /// The same, with a mailer that runs a command, to which a mailertable gives all mail. `definition` is what stands
     /// behind MAILER_DEFINITIONS, of a mailer that is called `aws-email`.
     pub fn to_mailer(definition: &str) -> Self {
-        let features = "FEATURE(`mailertable', `hash -o {folder}/mailertable')dnl\n";
+        let features = "FEATURE(`mailertable', `hash {folder}/mailertable')dnl\n";
         Self::start(features, &format!("MAILER_DEFINITIONS\n{definition}\n"))
     }
 
@@ -85,7 +85,7 @@ define(`confCW_FILE', `-o /dev/null')dnl
 define(`confCT_FILE', `-o /dev/null')dnl
 define(`confDEF_USER_ID', `mail:mail')dnl
 define(`confDONT_PROBE_INTERFACES', `True')dnl
-define(`confDONT_BLAME_SENDMAIL', `GroupWritableDirPathSafe')dnl
+define(`confDONT_BLAME_SENDMAIL', `GroupWritableDirPathSafe,MapInUnsafeDirPath')dnl
 define(`confTO_IDENT', `0s')dnl
 FEATURE(`nocanonify')dnl
 FEATURE(`accept_unresolvable_domains')dnl
