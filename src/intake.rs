@@ -147,8 +147,8 @@ impl Intake {
     }
 
     /// Other rules from here on.
-    pub fn set_rules(&self, rules: Rules) {
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    pub fn set_rules(&self, rules: Arc<Rules>) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
     }
 
     /// What the rules `at = "rcpt"` say against a recipient, if anything.

@@ -149,9 +149,9 @@ fn pace(upstream: &upstream::Settings) -> Pace {
 }
 
 /// The rules for reports: no rule of a site can lose one.
-pub(super) fn shipped_rules() -> Rules {
+pub(super) fn shipped_rules() -> Arc<Rules> {
     let sources: Vec<SourceText> = SourceText::builtin("ses").into_iter().collect();
-    Rules::compile(&sources, &BTreeMap::new()).unwrap_or_else(|_| Rules::none())
+    Arc::new(Rules::compile(&sources, &BTreeMap::new()).unwrap_or_else(|_| Rules::none()))
 }
 
 fn open(settings: &Settings) -> Result<Option<Kept>, StartError> {

@@ -97,7 +97,8 @@ fn log(settings: &Settings) -> Option<AccessLog> {
     wanted.then(|| AccessLog::open(&settings.access_log, Arc::new(|_, _| {})).ok()).flatten()
 }
 
-fn untouched(transaction: Transaction) -> Accepted {
+/// A message that neither rules nor lint look at.
+pub(super) fn untouched(transaction: Transaction) -> Accepted {
     let Transaction { id, client, envelope, raw } = transaction;
     let message = header::split(&raw);
     let origin = Origin { client, size: raw.len(), head: message.head.clone() };
@@ -115,7 +116,7 @@ fn held(rule: &str) -> Refusal {
 }
 
 /// The one answer for all recipients: the worst, a deferral before a failure, as for a client.
-fn receipt(parts: &[Part]) -> Receipt {
+pub(super) fn receipt(parts: &[Part]) -> Receipt {
     let weight = |part: &&Part| match part.outcome.fate {
         Fate::Delivered => 0,
         Fate::Failed => 1,

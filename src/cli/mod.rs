@@ -11,6 +11,7 @@ mod queue;
 mod recipients;
 mod rules;
 mod send;
+mod sendmail;
 mod serve;
 mod terminal;
 mod upstreams;
@@ -60,31 +61,30 @@ enum Run {
 
 /// All subcommands.
 const COMMANDS: &[CommandRow] =
-    &[serve::ROW, send::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, config::ROW];
+    &[serve::ROW, send::ROW, sendmail::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, config::ROW];
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if let Some(code) = as_another(&arguments) {
-        return ExitCode::from(code);
-    }
+    ExitCode::from(as_another(&arguments).unwrap_or_else(|| parsed(arguments)))
+}
+
+/// Runs a subcommand whose arguments are read here.
+fn parsed(arguments: Vec<OsString>) -> u8 {
     let matches = match program().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+            return if error.use_stderr() { USAGE } else { 0 };
         }
     };
-    let Some((name, matches)) = matches.subcommand() else { return ExitCode::from(USAGE) };
-    let Some(row) = COMMANDS.iter().find(|row| row.name == name) else { return ExitCode::from(USAGE) };
-    let Run::Read(run) = row.run else { return ExitCode::from(USAGE) };
-    match run(matches) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "headgate: {error:#}");
-            ExitCode::from(UNAVAILABLE)
-        }
-    }
+    let Some((name, matches)) = matches.subcommand() else { return USAGE };
+    let Some(row) = COMMANDS.iter().find(|row| row.name == name) else { return USAGE };
+    let Run::Read(run) = row.run else { return USAGE };
+    run(matches).unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "headgate: {error:#}");
+        UNAVAILABLE
+    })
 }
 
 /// Runs as the program under whose name this one was called, or as a subcommand that reads its arguments itself.
@@ -93,6 +93,9 @@ fn as_another(arguments: &[OsString]) -> Option<u8> {
     let name = Path::new(name).file_name().and_then(OsStr::to_str).unwrap_or_default();
     if name == send::LEGACY {
         return Some(send::run(rest.to_vec(), true));
+    }
+    if let Some(called) = sendmail::Called::by(name) {
+        return Some(sendmail::run(rest.to_vec(), called));
     }
     let (name, rest) = rest.split_first()?;
     let row = COMMANDS.iter().find(|row| name.to_str() == Some(row.name))?;

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{self, Write as _},
+    sync::Arc,
 };
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -40,7 +41,11 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
         None => return Ok(super::USAGE),
     };
     let files: Vec<String> = matches.get_many::<String>("files").into_iter().flatten().cloned().collect();
-    let rules = if files.is_empty() { super::settings(matches).map(|loaded| loaded.rules) } else { compile(&files) };
+    let rules = if files.is_empty() {
+        super::settings(matches).map(|loaded| loaded.rules)
+    } else {
+        compile(&files).map(Arc::new)
+    };
     match (name, rules) {
         (_, Err(code)) => Ok(code),
         ("list", Ok(rules)) => {

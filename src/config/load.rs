@@ -1,6 +1,9 @@
 //! File, environment and flags into settings, with every fault at once.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
     delivery::Mode,
@@ -26,12 +29,12 @@ pub struct Request {
 }
 
 /// Settings that may be used.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Loaded {
     /// The settings, with absolute paths where the file's folder matters.
     pub settings: Settings,
     /// The rules they name.
-    pub rules: Rules,
+    pub rules: Arc<Rules>,
 }
 
 /// Reads and checks all settings and the rules they name.
@@ -62,7 +65,7 @@ pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
     faults.extend(check::check(&settings, &root, &defaulted));
     faults.sort_by_key(|fault| fault.place.line_and_column());
     match rules(&settings, &root) {
-        Ok(rules) if faults.is_empty() => Ok(Loaded { settings, rules }),
+        Ok(rules) if faults.is_empty() => Ok(Loaded { settings, rules: Arc::new(rules) }),
         Ok(_) => Err(faults),
         Err(more) => {
             faults.extend(more);

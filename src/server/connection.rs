@@ -6,8 +6,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::{Instant, timeout, timeout_at},
 };
 
@@ -38,8 +37,8 @@ enum Ending {
     Closed,
 }
 
-pub(super) struct Connection {
-    stream: TcpStream,
+pub(super) struct Connection<S> {
+    stream: S,
     house: Arc<House>,
     codec: Codec,
     session: Session,
@@ -50,8 +49,8 @@ pub(super) struct Connection {
     began: Instant,
 }
 
-impl Connection {
-    pub(super) fn new(stream: TcpStream, client: Client, house: Arc<House>) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    pub(super) fn new(stream: S, client: Client, house: Arc<House>) -> Self {
         let may_relay = house.settings.allow.iter().any(|network| network.0.contains(&client.address));
         let session = Session::new(Arc::clone(&house.offer), client, may_relay, Id::mint);
         let now = Instant::now();
@@ -70,7 +69,6 @@ impl Connection {
 
     /// Talks until one side ends it.
     pub(super) async fn run(mut self) {
-        let _ = self.stream.set_nodelay(true);
         self.session.greeting().write(&mut self.out);
         if let Ending::Lost = self.talk().await
             && let Some(event) = self.session.lost()
