@@ -12,6 +12,7 @@ mod pattern;
 mod pipe;
 mod smtp;
 
+mod callers;
 mod clients;
 mod commands;
 mod delivery;
