@@ -99,20 +99,6 @@ pub fn while_ses_is_away_the_server_keeps_it<Server: MailServer>(start: Start<Se
     assert_eq!(queue::deliveries(&fake).into_iter().collect::<Vec<_>>(), [("b@example.net".to_owned(), 1)]);
 }
 
-/// What SES throttles is kept too, whatever it is kept by.
-pub fn what_ses_throttles_stays_with_the_server<Server: MailServer>(start: Start<Server>) {
-    let fake = FakeSes::start(Profile::Today);
-    fake.otherwise(Answer::Throttle);
-    let installed = Installed::new();
-    let server = start(&installed, &fake.endpoint());
-    server.inject(ARGUMENTS, MAIL);
-    assert_eq!(server.waiting(), ["b@example.net"], "{}", server.log());
-
-    fake.clear_plan();
-    assert!(server.empties_its_queue(PATIENCE), "{}", server.log());
-    assert_eq!(queue::deliveries(&fake).into_iter().collect::<Vec<_>>(), [("b@example.net".to_owned(), 1)]);
-}
-
 /// What SES refuses comes back to its sender by the same way, once and with SES's words. The server's log, for more.
 pub fn what_ses_refuses_bounces<Server: MailServer>(start: Start<Server>) -> String {
     let fake = FakeSes::start(Profile::Today);

@@ -1,7 +1,7 @@
 //! Postfix with Amazon's recipe: a pipe transport that runs `ses-send-email.pl`.
 
 use crate::{
-    fake_ses::{FakeSes, Profile},
+    fake_ses::{Answer, FakeSes, Profile},
     parties::{MailServer, PATIENCE, free_port, postfix::Postfix},
     pipe::{self, Installed},
 };
@@ -27,7 +27,18 @@ fn while_ses_is_away_the_server_keeps_it() {
 
 #[test]
 fn what_ses_throttles_stays_with_the_server() {
-    pipe::what_ses_throttles_stays_with_the_server(start);
+    let fake = FakeSes::start(Profile::Today);
+    fake.otherwise(Answer::Throttle);
+    let installed = Installed::new();
+    let postfix = start(&installed, &fake.endpoint());
+    MailServer::inject(&postfix, &["-i", "-f", "a@example.com", "b@example.net"], b"From: a@example.com\n\nhi\n");
+    assert_eq!(postfix.waiting(), ["b@example.net"], "{}", postfix.log());
+    let log = postfix.log();
+    assert!(log.contains("status=deferred") && log.contains("Maximum sending rate exceeded."), "{log}");
+
+    fake.clear_plan();
+    assert!(postfix.empties_its_queue(PATIENCE), "{}", postfix.log());
+    assert_eq!(fake.accepted().len(), 1);
 }
 
 #[test]

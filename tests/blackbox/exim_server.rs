@@ -57,11 +57,6 @@ fn while_ses_is_away_the_server_keeps_it() {
 }
 
 #[test]
-fn what_ses_throttles_the_pipe_leaves_with_the_server() {
-    pipe::what_ses_throttles_stays_with_the_server(with_transport);
-}
-
-#[test]
 fn what_ses_refuses_the_pipe_bounces() {
     pipe::what_ses_refuses_bounces(with_transport);
 }

@@ -51,11 +51,6 @@ fn while_ses_is_away_the_server_keeps_it() {
 }
 
 #[test]
-fn what_ses_throttles_amazons_mailer_leaves_with_the_server() {
-    pipe::what_ses_throttles_stays_with_the_server(with_mailer);
-}
-
-#[test]
 fn what_ses_refuses_amazons_mailer_bounces() {
     pipe::what_ses_refuses_bounces(with_mailer);
 }
