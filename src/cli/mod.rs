@@ -3,10 +3,12 @@
 //! Arguments go in, an exit code comes out (sysexits): 64 wrong usage, 65 wrong data, 66 no input, 69 cannot start, 75 try again, 78
 //! wrong settings. Data goes to stdout, everything else to stderr.
 
+mod completions;
 mod config;
 mod desk;
 mod explain;
 mod explained;
+mod man;
 mod queue;
 mod recipients;
 mod rules;
@@ -60,8 +62,18 @@ enum Run {
 }
 
 /// All subcommands.
-const COMMANDS: &[CommandRow] =
-    &[serve::ROW, send::ROW, sendmail::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, config::ROW];
+const COMMANDS: &[CommandRow] = &[
+    serve::ROW,
+    send::ROW,
+    sendmail::ROW,
+    explain::ROW,
+    rules::ROW,
+    queue::ROW,
+    upstreams::ROW,
+    config::ROW,
+    completions::ROW,
+    man::ROW,
+];
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -157,6 +169,11 @@ fn tell(faults: &[Fault]) {
     for fault in faults {
         let _ = writeln!(stderr, "headgate: {fault}");
     }
+}
+
+/// Says what is wrong.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "headgate: {}", terminal::line(text));
 }
 
 /// Writes to stdout; a closed pipe is no error.

@@ -6,7 +6,11 @@ use super::getopt::{OptionRow, Parsed, as_text, parse};
 
 /// All options: those of `ses-send-email.pl`, then ours.
 pub(super) const OPTIONS: &[OptionRow] = &[
-    row("r", None, "The input is a whole message (raw mode); else it is a text for --s, --f and the operands"),
+    row(
+        "r",
+        None,
+        "The input is a whole message (raw mode); else it is the text of a message for -s, -f and the operands",
+    ),
     row("f", Some("ADDRESS"), "The sender; without it, in raw mode, SES reports to the one in From"),
     row("s", Some("SUBJECT"), "The subject; not in raw mode"),
     row("c", Some("ADDRESS[,...]"), "Cc; without effect in raw mode"),
