@@ -44,6 +44,8 @@ pub(super) struct Connection<S> {
     session: Session,
     out: Vec<u8>,
     share: Share,
+    /// Octets that the client said the message has.
+    expected: usize,
     reading_data: bool,
     deadline: Instant,
     began: Instant,
@@ -60,6 +62,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             codec: Codec::default(),
             out: Vec::new(),
             share: house.budget.share(),
+            expected: 0,
             reading_data: false,
             deadline: now + house.limits.command_time.0,
             began: now,
@@ -93,6 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             if self.reading_data && !self.share.cover(self.codec.held()) {
                 self.codec.starve();
+                self.share.give_back();
             }
             if self.flush().await.is_err() {
                 return Ending::Lost;
@@ -111,7 +115,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn step(&mut self, item: Item) -> Step {
         self.deadline = Instant::now() + self.house.limits.command_time.0;
         match item {
-            Item::Line(line) => self.session.line(&line),
+            Item::Line(line) => {
+                let step = self.session.line(&line);
+                self.make_room(step)
+            }
             Item::LongLine => self.session.fault(Reply::new(500, Enhanced(5, 5, 6), "The line is too long")),
             Item::BareLine => {
                 self.session.fault(Reply::new(500, Enhanced(5, 5, 2), "A line ends in CRLF, not in LF alone"))
@@ -119,11 +126,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Item::Data(data) => {
                 self.reading_data = false;
                 if data.is_err() {
-                    self.share = self.house.budget.share();
+                    self.share.give_back();
                 }
                 self.session.data(data, self.codec.received())
             }
         }
+    }
+
+    /// Takes room for a message whose size is known, and gives it back when its transaction has ended without data.
+    fn make_room(&mut self, step: Step) -> Step {
+        if !self.session.in_transaction() {
+            self.share.give_back();
+            self.expected = 0;
+        }
+        let Next::Room(size, envelope) = step.next else { return step };
+        let octets = usize::try_from(size).unwrap_or(usize::MAX);
+        let room = self.share.cover(octets);
+        self.expected = if room { octets } else { 0 };
+        self.session.room(*envelope, room)
     }
 
     /// Reads on. `Ok(false)` when the client is gone, the closing step when it took too long or we shut down.
@@ -162,10 +182,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             reply.write(&mut self.out);
         }
         match step.next {
-            Next::Command => {}
+            // Whether there is room was asked before.
+            Next::Command | Next::Room(..) => {}
             Next::Data => {
                 let limit = usize::try_from(self.house.limits.message_size.0).unwrap_or(usize::MAX);
-                self.codec.begin_data(limit);
+                self.codec.begin_data(limit, std::mem::take(&mut self.expected));
                 self.reading_data = true;
                 self.deadline = Instant::now() + self.house.limits.data_time.0;
             }
@@ -182,7 +203,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Next::Submit(transaction) => {
                 self.flush().await?;
                 let reply = self.submit(*transaction).await;
-                self.share = self.house.budget.share();
+                self.share.give_back();
                 reply.write(&mut self.out);
                 self.deadline = Instant::now() + self.house.limits.command_time.0;
             }

@@ -10,7 +10,9 @@ use super::fault::fault;
 const APPLICATION: i64 = 0x4864_6774;
 
 /// The steps from one version to the next; their number is the version.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[LAYOUT, WAITING];
+
+const LAYOUT: &str = "
 CREATE TABLE message (
     seq      INTEGER PRIMARY KEY,
     id       BLOB    NOT NULL UNIQUE,
@@ -70,7 +72,10 @@ CREATE TABLE identity (
     name TEXT    PRIMARY KEY,
     time INTEGER NOT NULL
 ) WITHOUT ROWID;
-"];
+";
+
+/// What waits (state 0 is queued), by age. What is delivered as it comes never gets into it.
+const WAITING: &str = "CREATE INDEX message_waiting ON message (noticed, received) WHERE state = 0;";
 
 /// Makes the layout of this version out of an older one or of nothing.
 pub(super) fn bring_up(connection: &mut Connection, path: &str) -> Result<(), StoreError> {
