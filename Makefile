@@ -41,7 +41,7 @@ check:
 
 proof:
 	@scripts/install test
-	cargo nextest run --locked --profile proof --run-ignored only -E 'test(proof_of)'
+	cargo nextest run --locked --cargo-profile release --profile proof --run-ignored only -E 'test(proof_of)'
 
 bench:
 	@scripts/install build
