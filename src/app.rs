@@ -1,6 +1,7 @@
 //! The only place where the parts meet: build, run, reload, drain.
 
 mod desk;
+mod doctor;
 mod outward;
 mod reload;
 
@@ -13,6 +14,7 @@ use std::{
 };
 
 pub use desk::ask;
+pub use doctor::{CHECKS, CheckRow, Diagnosis, Line, State, Wish, doctor};
 use outward::Outward;
 use reload::Reload;
 use tokio::{

@@ -10,12 +10,11 @@ use crate::{
     delivery::{self, Checks, Direct, Mode, Pace, Parts, Queue, Reports, Router, Sorting, Way, look_after},
     intake::{Intake, Sink},
     log::AccessLog,
-    mail::Address,
     metrics::Metrics,
     operator::{self, Doors, Operator, Socket},
     rules::{Rules, SourceText},
     store::{Sqlite, Store},
-    upstream::{self, Kind, Rate, Site, Upstream},
+    upstream::{self, Kind, Rate, Upstream},
 };
 
 use super::StartError;
@@ -54,8 +53,7 @@ pub(super) struct Shared {
 impl Outward {
     /// Builds it all; nothing is sent yet.
     pub(super) async fn build(settings: &Settings, shared: Shared) -> Result<Self, StartError> {
-        let bounce = address_of_bounces(settings);
-        let site = site(settings);
+        let site = settings.site();
         let mut upstreams = Vec::new();
         let mut ways = Vec::new();
         for one in &settings.upstreams {
@@ -75,7 +73,7 @@ impl Outward {
                 reports: Reports {
                     intake: Arc::clone(&door),
                     hostname: settings.own_name(),
-                    from: bounce,
+                    from: site.bounce,
                     delay_notice: settings.bounce.delay_notice.0,
                 },
                 retry: settings.delivery.retry,
@@ -128,15 +126,6 @@ impl Outward {
         };
         Some(Arc::new(operator))
     }
-}
-
-/// What upstreams know of the gateway.
-pub(super) fn site(settings: &Settings) -> Site {
-    Site { hostname: settings.own_name(), bounce: address_of_bounces(settings) }
-}
-
-fn address_of_bounces(settings: &Settings) -> Option<Address> {
-    Address::parse(&settings.bounce.from).ok()
 }
 
 /// Only SES has a rate that may be told; a Maildir has none.

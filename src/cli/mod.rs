@@ -5,6 +5,7 @@
 
 mod config;
 mod desk;
+mod doctor;
 mod explain;
 mod queue;
 mod rules;
@@ -47,7 +48,8 @@ struct CommandRow {
 }
 
 /// All subcommands.
-const COMMANDS: &[CommandRow] = &[serve::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, config::ROW];
+const COMMANDS: &[CommandRow] =
+    &[serve::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, doctor::ROW, config::ROW];
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {

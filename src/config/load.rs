@@ -34,18 +34,40 @@ pub struct Loaded {
     pub rules: Rules,
 }
 
+/// Settings as far as they can be read, with what is wrong with them.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// The settings; defaults stand in the place of what cannot be read. `None` when nothing can.
+    pub settings: Option<Settings>,
+    /// What is wrong with the settings.
+    pub faults: Vec<Fault>,
+    /// The rules they name, or what is wrong with those. `None` when it is not known which they name.
+    pub rules: Option<Result<Rules, Vec<Fault>>>,
+    /// Whether `upstreams` holds something that nobody wrote, because what was written cannot be read.
+    pub upstreams_guessed: bool,
+}
+
 /// Reads and checks all settings and the rules they name.
 ///
 /// # Errors
 /// All faults, each with file, line and column, or with the flag or variable it comes from.
 pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
-    let variable =
-        |name: &str| request.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    let file =
-        request.file.clone().or_else(|| variable("HEADGATE_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from));
-    let mut root = match &file {
-        Some(path) => tree::parse(&path.display().to_string(), &read_file(path, &Place::named("settings"))?)?,
-        None => Node::table(Place::named("settings")),
+    let Draft { settings, mut faults, rules, .. } = draft(request);
+    match (settings, rules) {
+        (Some(settings), Some(Ok(rules))) if faults.is_empty() => Ok(Loaded { settings, rules }),
+        (_, Some(Err(more))) => {
+            faults.extend(more);
+            Err(faults)
+        }
+        _ => Err(faults),
+    }
+}
+
+/// Reads all settings and the rules they name, for one who goes on with what can be read.
+pub fn draft(request: &Request) -> Draft {
+    let (file, mut root) = match root(request) {
+        Ok(read) => read,
+        Err(faults) => return Draft { faults, ..Draft::default() },
     };
     let mut faults = env::apply(&mut root, request);
     let (misshapen, mut defaulted): (Vec<_>, Vec<_>) = shape::straighten(&mut root).into_iter().unzip();
@@ -53,7 +75,9 @@ pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
     faults.extend(misshapen);
     faults.extend(partial.faults);
     defaulted.extend(partial.defaulted);
-    let (Some(mut settings), root) = (partial.value, partial.rest) else { return Err(faults) };
+    let (Some(mut settings), root) = (partial.value, partial.rest) else {
+        return Draft { faults, ..Draft::default() };
+    };
     let base = file.as_deref().and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
     if settings.delivery.mode == Mode::Direct && root.child("store").is_none() {
         settings.store = None;
@@ -61,14 +85,25 @@ pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
     settings.resolve(&base);
     faults.extend(check::check(&settings, &root, &defaulted));
     faults.sort_by_key(|fault| fault.place.line_and_column());
-    match rules(&settings, &root) {
-        Ok(rules) if faults.is_empty() => Ok(Loaded { settings, rules }),
-        Ok(_) => Err(faults),
-        Err(more) => {
-            faults.extend(more);
-            Err(faults)
-        }
-    }
+    let rules = Some(rules(&settings, &root));
+    let upstreams_guessed = defaulted.iter().any(|path| path.first() == Some(&Step::from("upstream")));
+    Draft { settings: Some(settings), faults, rules, upstreams_guessed }
+}
+
+/// The settings file that a request names.
+pub fn file(request: &Request) -> Option<PathBuf> {
+    let variable = request.environment.iter().find(|(name, _)| name == "HEADGATE_CONFIG").map(|(_, value)| value);
+    request.file.clone().or_else(|| variable.filter(|path| !path.is_empty()).map(PathBuf::from))
+}
+
+/// The settings file, if there is one, and what stands in it.
+fn root(request: &Request) -> Result<(Option<PathBuf>, Node), Vec<Fault>> {
+    let file = file(request);
+    let root = match &file {
+        Some(path) => tree::parse(&path.display().to_string(), &read_file(path, &Place::named("settings"))?)?,
+        None => Node::table(Place::named("settings")),
+    };
+    Ok((file, root))
 }
 
 fn read_file(path: &Path, place: &Place) -> Result<String, Vec<Fault>> {

@@ -11,7 +11,7 @@ mod shape;
 
 use std::path::PathBuf;
 
-pub use load::{Loaded, Request, load};
+pub use load::{Draft, Loaded, Request, draft, file, load};
 pub use reference::reference;
 
 use crate::{bounce, console, delivery, log, rules, server, store, upstream};
@@ -80,6 +80,12 @@ impl Settings {
         let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
         let name = if self.hostname.is_empty() { system() } else { self.hostname.clone() };
         if crate::mail::Address::from_parts("postmaster", &name).is_ok() { name } else { "localhost".to_owned() }
+    }
+
+    /// What upstreams know of the gateway.
+    pub fn site(&self) -> upstream::Site {
+        let bounce = crate::mail::Address::parse(&self.bounce.from).ok();
+        upstream::Site { hostname: self.own_name(), bounce }
     }
 
     /// Makes relative paths start at a folder.

@@ -74,6 +74,20 @@ CREATE TABLE identity (
 
 /// Makes the layout of this version out of an older one or of nothing.
 pub(super) fn bring_up(connection: &mut Connection, path: &str) -> Result<(), StoreError> {
+    let (found, known) = check(connection, path)?;
+    let steps = STEPS.iter().skip(usize::try_from(found).unwrap_or(0));
+    let transaction = connection.transaction().map_err(|error| fault(&error))?;
+    for step in steps {
+        transaction.execute_batch(step).map_err(|error| fault(&error))?;
+    }
+    transaction
+        .execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {known};"))
+        .and_then(|()| transaction.commit())
+        .map_err(|error| fault(&error))
+}
+
+/// Whether the database is one of ours, or nothing yet; its version and this program's.
+pub(super) fn check(connection: &Connection, path: &str) -> Result<(i64, i64), StoreError> {
     let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
     let found = version(connection)?;
     if found > known {
@@ -87,15 +101,7 @@ pub(super) fn bring_up(connection: &mut Connection, path: &str) -> Result<(), St
     if application != APPLICATION && tables > 0 {
         return Err(StoreError::Corrupt(format!("{path} is a database of another program")));
     }
-    let steps = STEPS.iter().skip(usize::try_from(found).unwrap_or(0));
-    let transaction = connection.transaction().map_err(|error| fault(&error))?;
-    for step in steps {
-        transaction.execute_batch(step).map_err(|error| fault(&error))?;
-    }
-    transaction
-        .execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {known};"))
-        .and_then(|()| transaction.commit())
-        .map_err(|error| fault(&error))
+    Ok((found, known))
 }
 
 fn version(connection: &Connection) -> Result<i64, StoreError> {
