@@ -43,8 +43,20 @@ pub struct Draft {
     pub faults: Vec<Fault>,
     /// The rules they name, or what is wrong with those. `None` when it is not known which they name.
     pub rules: Option<Result<Rules, Vec<Fault>>>,
-    /// Whether `upstreams` holds something that nobody wrote, because what was written cannot be read.
-    pub upstreams_guessed: bool,
+}
+
+impl Draft {
+    /// Whether an upstream may be another than was meant, since something said about it is wrong.
+    pub fn is_doubtful(&self, upstream: usize) -> bool {
+        let own = format!("upstream[{upstream}].");
+        self.faults.iter().any(|fault| match fault.message.strip_prefix("upstream[") {
+            Some(rest) if rest.split_once(']').is_some_and(|(_, key)| key.starts_with('.')) => {
+                fault.message.starts_with(&own)
+            }
+            // A wrong name of a section too: it may have been meant for this one.
+            _ => fault.to_string().to_ascii_lowercase().contains("upstream"),
+        })
+    }
 }
 
 /// Reads and checks all settings and the rules they name.
@@ -86,8 +98,7 @@ pub fn draft(request: &Request) -> Draft {
     faults.extend(check::check(&settings, &root, &defaulted));
     faults.sort_by_key(|fault| fault.place.line_and_column());
     let rules = Some(rules(&settings, &root));
-    let upstreams_guessed = defaulted.iter().any(|path| path.first() == Some(&Step::from("upstream")));
-    Draft { settings: Some(settings), faults, rules, upstreams_guessed }
+    Draft { settings: Some(settings), faults, rules }
 }
 
 /// The settings file that a request names.
@@ -141,4 +152,29 @@ fn rules(settings: &Settings, root: &Node) -> Result<Rules, Vec<Fault>> {
 fn unknown(shipped: &str) -> String {
     let known: Vec<&str> = crate::rules::BUILTINS.iter().map(|(name, _)| *name).collect();
     format!("rules.files: there is no builtin:{shipped}; shipped are {}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstream_is_doubtful_when_something_said_of_it_is_wrong() {
+        let request =
+            |set: &[&str]| Request { set: set.iter().map(|pair| (*pair).to_owned()).collect(), ..Request::default() };
+        for (set, doubtful) in [
+            ("upstream.default.rate=14", false),
+            ("limits.recipients=many", false),
+            ("upstream.default.rate=fast", true),
+            ("upstream.default.regoin=eu-west-1", true),
+            ("upstrem.default.kind=outbox", true),
+            ("upstream.default.kind=outbox", true),
+        ] {
+            let draft = draft(&request(&[set]));
+            assert_eq!(draft.is_doubtful(0), doubtful, "{set}: {:?}", draft.faults);
+        }
+        let second = Fault::new(&Place::named("x"), "upstream[1].kind: unknown");
+        let draft = Draft { faults: vec![second], ..Draft::default() };
+        assert_eq!([draft.is_doubtful(0), draft.is_doubtful(1)], [false, true]);
+    }
 }

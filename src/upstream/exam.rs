@@ -176,7 +176,7 @@ pub enum Silence {
     Unreached(String),
 }
 
-/// Finds out about an upstream, within half a minute for each way to it; nothing is sent and nothing is changed.
+/// Finds out about an upstream, each step within its time; nothing is sent and nothing is changed.
 pub async fn examine(settings: &Settings, site: &Site, senders: &[Address]) -> Exam {
     match settings.kind {
         super::Kind::Ses => Exam::Ses(Box::new(ses::examine(settings, senders).await)),

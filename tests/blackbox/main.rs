@@ -15,6 +15,7 @@ mod clients;
 mod commands;
 mod delivery;
 mod dialogues;
+mod doctor;
 mod durable;
 mod hostile;
 mod lifecycle;

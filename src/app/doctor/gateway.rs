@@ -18,9 +18,9 @@ pub(super) const STORE: CheckRow =
 
 fn settings(gateway: &Gateway) -> Vec<Found> {
     let mut lines = faults(&gateway.draft.faults);
-    if gateway.draft.upstreams_guessed || gateway.draft.settings.is_none() {
-        let unknown = "the upstreams are not looked at, since it is not known what they are to be";
-        lines.push(Found::skip(unknown));
+    let upstreams = gateway.draft.settings.as_ref().map_or(0, |settings| settings.upstreams.len());
+    if upstreams == 0 || (0..upstreams).any(|at| gateway.draft.is_doubtful(at)) {
+        lines.push(Found::skip("an upstream is not looked at before it is known what it is to be"));
     } else if lines.is_empty() {
         let file = gateway.file.as_ref().map(|file| file.display().to_string());
         lines.push(Found::ok(file.map_or_else(
@@ -50,9 +50,9 @@ fn tested(rules: &Rules) -> Found {
         findings.iter().filter(|finding| finding.severity == Severity::Refuse).map(ToString::to_string).collect()
     });
     match failures.as_slice() {
-        [] => Found::ok(format!("{} rules, {tests} tests pass", rules.len())),
+        [] => Found::ok(format!("{} rules, their tests pass", rules.len())),
         [first, ..] => Found::warn(
-            format!("{} of {tests} tests do not pass; the first: {first}", failures.len()),
+            format!("{tests} tests, {} failures; the first: {first}", failures.len()),
             "mend the rules or their tests; `headgate rules test` shows all of them",
         ),
     }
@@ -60,9 +60,11 @@ fn tested(rules: &Rules) -> Found {
 
 fn store(gateway: &Gateway) -> Vec<Found> {
     let Some((path, probe)) = &gateway.store else {
-        return vec![Found::skip(match gateway.draft.settings {
-            Some(_) => "there is none: in direct mode the client keeps the mail until SES has it",
-            None => "it is not known where it is to be",
+        return vec![Found::skip(match &gateway.draft.settings {
+            Some(settings) if settings.store.is_none() => {
+                "there is none: in direct mode the client keeps the mail until SES has it"
+            }
+            _ => "it is not known where it is to be",
         })];
     };
     let path = path.display();
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn each_fault_is_a_line() {
         let fault = |text: &str| Fault::new(&Place::named("here"), text);
-        let draft = Draft { faults: vec![fault("a"), fault("b")], upstreams_guessed: true, ..Draft::default() };
+        let draft = Draft { faults: vec![fault("a"), fault("b")], ..Draft::default() };
         let found: Vec<_> = settings(&gateway(draft, None)).into_iter().map(|one| (one.state, one.text)).collect();
         assert_eq!(found[..2], [(State::Fail, "here: a".to_owned()), (State::Fail, "here: b".to_owned())]);
         assert_eq!(found[2].0, State::Skip, "{found:?}");
@@ -124,11 +126,11 @@ mod tests {
     fn rules_are_tested() {
         let mail = "mail = \"From: a@example.com\\r\\nX-A: b\\r\\n\\r\\nhi\\r\\n\"\n";
         let right = compiled(&format!("{mail}expect = {{ no_header = [\"X-A\"] }}\n"));
-        assert_eq!(rules(&gateway(right, None)), [Found::ok("1 rules, 1 tests pass")]);
+        assert_eq!(rules(&gateway(right, None)), [Found::ok("1 rules, their tests pass")]);
         let wrong = compiled(&format!("{mail}expect = {{ header = {{ X-A = \"b\" }} }}\n"));
         let [found] = rules(&gateway(wrong, None)).try_into().unwrap();
         assert_eq!(found.state, State::Warn);
-        assert!(found.text.starts_with("1 of 1 tests do not pass; the first: a.toml"), "{}", found.text);
+        assert!(found.text.starts_with("1 tests, 1 failures; the first: a.toml"), "{}", found.text);
         let broken = Draft { rules: Some(Err(vec![Fault::new(&Place::named("r"), "x")])), ..Draft::default() };
         assert_eq!(rules(&gateway(broken, None)), [Found::fail("r: x", "")]);
         assert_eq!(rules(&gateway(Draft::default(), None))[0].state, State::Skip);
@@ -136,6 +138,9 @@ mod tests {
 
     #[test]
     fn a_store_that_cannot_be_used_fails() {
+        let direct = Settings { store: None, ..Settings::default() };
+        let draft = Draft { settings: Some(direct), ..Draft::default() };
+        assert!(store(&gateway(draft, None))[0].text.contains("direct mode"));
         for (probe, expected) in [
             (None, State::Skip),
             (Some(Ok(Probe::Absent)), State::Ok),

@@ -88,7 +88,7 @@ fn live(sent: &Sent) -> Option<Found> {
         Sent::Elsewhere => return None,
         Sent::No => {
             Found::skip("nothing was sent; only a mail shows whether IAM allows ses:SendEmail and ses:SendRawEmail")
-                .with("headgate doctor --live")
+                .with("headgate doctor --live, with settings that have no fault")
         }
         Sent::Nobody => {
             Found::fail("nothing was sent: whom it may come from is not known", "headgate doctor --live --from ADDRESS")

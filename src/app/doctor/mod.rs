@@ -102,6 +102,9 @@ struct Subject {
 /// Looks at everything. Only `live` sends something.
 pub async fn doctor(request: &Request, wish: Wish) -> Diagnosis {
     let draft = config::draft(request);
+    let broken = !draft.faults.is_empty() || !matches!(draft.rules, Some(Ok(_)));
+    // A gateway with these settings would send nothing either.
+    let wish = Wish { live: wish.live && !broken, ..wish };
     let store = draft.settings.as_ref().and_then(|settings| settings.store.as_ref()?.path().map(PathBuf::from));
     let store = match store {
         Some(path) => {
@@ -113,17 +116,17 @@ pub async fn doctor(request: &Request, wish: Wish) -> Diagnosis {
     };
     let subjects = subjects(&draft, wish).await;
     let gateway = Gateway { draft, file: config::file(request), store };
-    let broken = !gateway.draft.faults.is_empty() || !matches!(gateway.draft.rules, Some(Ok(_)));
     Diagnosis { lines: judge(&gateway, &subjects), broken }
 }
 
 /// Finds out about all upstreams at once, in the order of the settings.
 async fn subjects(draft: &Draft, wish: Wish) -> Vec<Subject> {
-    // Nobody asked for what stands in the place of a setting that cannot be read.
-    let Some(settings) = draft.settings.as_ref().filter(|_| !draft.upstreams_guessed) else { return Vec::new() };
+    let Some(settings) = &draft.settings else { return Vec::new() };
     let site = settings.site();
     let mut looking = JoinSet::new();
-    for (at, one) in settings.upstreams.iter().cloned().enumerate() {
+    // Nobody asked for what stands in the place of a setting that cannot be read.
+    let meant = settings.upstreams.iter().cloned().enumerate().filter(|(at, _)| !draft.is_doubtful(*at));
+    for (at, one) in meant {
         let (site, wish) = (site.clone(), wish.clone());
         looking.spawn(async move { (at, subject(one, &site, wish).await) });
     }

@@ -1,14 +1,17 @@
-//! Whether a store could be opened and written, without opening it: no lease is taken back, nothing is made or changed.
+//! Whether a store could be opened and written, without opening it: no lease is taken back, nothing is left or changed.
 
 use std::{
     fs::{self, File, TryLockError},
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
 use crate::store::StoreError;
 
-use super::{connect, fault::file_fault, schema};
+use super::{fault::file_fault, schema};
+
+/// Octets that tell what kind of database a file is.
+const HEADER: u64 = 100;
 
 /// What is where a store is to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +40,10 @@ pub fn probe(path: &Path) -> Result<Probe, StoreError> {
     if in_use(path)? {
         return Ok(Probe::InUse);
     }
-    schema::check(&connect(path, false)?, &path.display().to_string())?;
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEADER).read_to_end(&mut begin));
+    read.map_err(|error| file_fault(&path.display().to_string(), &error))?;
+    schema::recognize(&begin, &path.display().to_string())?;
     Ok(Probe::Free)
 }
 
@@ -90,6 +96,22 @@ mod tests {
         drop(store);
         assert_eq!(probe(&path), Ok(Probe::Free));
         assert!(Sqlite::open(&path, Size(1 << 30), Timestamp::now()).is_ok(), "the look is over");
+    }
+
+    #[test]
+    fn a_store_at_rest_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue.db");
+        schema::bring_up(&mut super::super::connect(&path, true).unwrap(), "queue.db").unwrap();
+        let names = || {
+            let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let (before, octets) = (names(), fs::read(&path).unwrap());
+        assert_eq!(probe(&path), Ok(Probe::Free));
+        assert_eq!(names(), before);
+        assert!(fs::read(&path).unwrap() == octets);
     }
 
     #[test]

@@ -10,7 +10,9 @@ use super::fault::fault;
 const APPLICATION: i64 = 0x4864_6774;
 
 /// The steps from one version to the next; their number is the version.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[LAYOUT, WAITING];
+
+const LAYOUT: &str = "
 CREATE TABLE message (
     seq      INTEGER PRIMARY KEY,
     id       BLOB    NOT NULL UNIQUE,
@@ -70,24 +72,13 @@ CREATE TABLE identity (
     name TEXT    PRIMARY KEY,
     time INTEGER NOT NULL
 ) WITHOUT ROWID;
-"];
+";
+
+/// What waits (state 0 is queued), by age. What is delivered as it comes never gets into it.
+const WAITING: &str = "CREATE INDEX message_waiting ON message (noticed, received) WHERE state = 0;";
 
 /// Makes the layout of this version out of an older one or of nothing.
 pub(super) fn bring_up(connection: &mut Connection, path: &str) -> Result<(), StoreError> {
-    let (found, known) = check(connection, path)?;
-    let steps = STEPS.iter().skip(usize::try_from(found).unwrap_or(0));
-    let transaction = connection.transaction().map_err(|error| fault(&error))?;
-    for step in steps {
-        transaction.execute_batch(step).map_err(|error| fault(&error))?;
-    }
-    transaction
-        .execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {known};"))
-        .and_then(|()| transaction.commit())
-        .map_err(|error| fault(&error))
-}
-
-/// Whether the database is one of ours, or nothing yet; its version and this program's.
-pub(super) fn check(connection: &Connection, path: &str) -> Result<(i64, i64), StoreError> {
     let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
     let found = version(connection)?;
     if found > known {
@@ -101,7 +92,37 @@ pub(super) fn check(connection: &Connection, path: &str) -> Result<(i64, i64), S
     if application != APPLICATION && tables > 0 {
         return Err(StoreError::Corrupt(format!("{path} is a database of another program")));
     }
-    Ok((found, known))
+    let steps = STEPS.iter().skip(usize::try_from(found).unwrap_or(0));
+    let transaction = connection.transaction().map_err(|error| fault(&error))?;
+    for step in steps {
+        transaction.execute_batch(step).map_err(|error| fault(&error))?;
+    }
+    transaction
+        .execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {known};"))
+        .and_then(|()| transaction.commit())
+        .map_err(|error| fault(&error))
+}
+
+/// Whether a file that begins with these octets is a store of ours or nothing yet. SQLite itself would make files beside
+/// it, and whoever looks may not be the user who has to write them later (SQLite, "Database File Format", section 1.3).
+pub(super) fn recognize(begin: &[u8], path: &str) -> Result<(), StoreError> {
+    let number = |at: usize| Some(i64::from(u32::from_be_bytes(begin.get(at..at + 4)?.try_into().ok()?)));
+    if begin.is_empty() {
+        return Ok(());
+    }
+    let fields = begin.starts_with(b"SQLite format 3\0").then(|| Some((number(28)?, number(60)?, number(68)?)));
+    let Some((pages, found, application)) = fields.flatten() else {
+        return Err(StoreError::Corrupt(format!("{path} is no database")));
+    };
+    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+    if found > known {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+    }
+    // A database of one page has no table yet.
+    if application != APPLICATION && pages > 1 {
+        return Err(StoreError::Corrupt(format!("{path} is a database of another program")));
+    }
+    Ok(())
 }
 
 fn version(connection: &Connection) -> Result<i64, StoreError> {

@@ -51,9 +51,23 @@ pub(super) async fn examine(settings: &Settings, shared: &SdkConfig) -> Result<C
 
 async fn found(provider: &SharedCredentialsProvider) -> Result<config::Credentials, String> {
     match timeout(PATIENCE, provider.provide_credentials()).await {
-        Ok(found) => found.map_err(|error| errors::words(&error)),
+        Ok(found) => found.map_err(|error| brief(&errors::words(&error))),
         Err(_) => Err(format!("none within {PATIENCE:?}")),
     }
+}
+
+/// The words of the chain, without its members that are simply not set up.
+fn brief(words: &str) -> String {
+    let lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut told: Vec<&str> = Vec::new();
+    for (at, line) in lines.enumerate() {
+        if at == 0 {
+            told.push(line.split(" Attempted:").next().unwrap_or(line).trim_end_matches('.'));
+        } else if !line.contains("was not enabled") {
+            told.push(line);
+        }
+    }
+    told.join("; ")
 }
 
 fn source(credentials: &config::Credentials) -> String {
@@ -93,6 +107,14 @@ mod tests {
         ] {
             assert_eq!(source(&credentials("AKIDEXAMPLE", &features)), expected);
         }
+    }
+
+    #[test]
+    fn a_chain_that_found_none_is_brief() {
+        let words = "not enabled: none found in chain. Attempted:\n  Environment: the provider was not enabled: no variable\n  \
+                     Profile: the file cannot be read";
+        assert_eq!(brief(words), "not enabled: none found in chain; Profile: the file cannot be read");
+        assert_eq!(brief("expired"), "expired");
     }
 
     #[test]

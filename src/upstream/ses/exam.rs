@@ -9,15 +9,25 @@ use aws_sdk_sesv2::{
     operation::get_account::GetAccountOutput,
 };
 
+use tokio::time::timeout;
+
 use crate::{
     mail::Address,
     upstream::{Account, SesExam, Settings, Sight, Silence, sight},
 };
 
-use super::{ask::ask, credentials, identities, setup, witness::Witness};
+use super::{
+    ask::ask,
+    credentials,
+    identities::{self, Identities},
+    setup,
+    witness::Witness,
+};
 
 /// How long a call may take.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// How long all calls about identities may take.
+const ALL: Duration = Duration::from_secs(30);
 
 /// Asks SES about itself and about the identities of these senders.
 pub(in crate::upstream) async fn examine(settings: &Settings, senders: &[Address]) -> SesExam {
@@ -32,12 +42,25 @@ pub(in crate::upstream) async fn examine(settings: &Settings, senders: &[Address
         None => Err(Silence::Unasked),
     };
     // What does not answer once is not asked again and again.
-    let speaks = !matches!(account, Err(Silence::Unasked | Silence::Unreached(_) | Silence::Rejected(_)));
-    let (sight, (identities, senders)) = tokio::join!(
-        look(settings, &shared, witness.uri()),
-        identities::examine(client.as_ref().filter(|_| speaks), senders)
-    );
+    let speaking = match (&client, &account) {
+        (_, Err(silence @ (Silence::Unasked | Silence::Unreached(_) | Silence::Rejected(_)))) => Err(silence.clone()),
+        (Some(client), _) => Ok(client),
+        (None, _) => Err(Silence::Unasked),
+    };
+    let (sight, (identities, senders)) =
+        tokio::join!(look(settings, &shared, witness.uri()), identified(speaking, senders));
     SesExam { region, credentials, sight, account, clock: witness.clock(), identities, senders }
+}
+
+/// The identities, in a time that no number of senders makes longer.
+async fn identified(client: Result<&Client, Silence>, senders: &[Address]) -> Identities {
+    match timeout(ALL, identities::examine(client, senders)).await {
+        Ok(found) => found,
+        Err(_) => {
+            let late = Silence::Unreached(format!("not all identities within {ALL:?}"));
+            identities::examine(Err(late), senders).await
+        }
+    }
 }
 
 /// Where the region comes from, in the SDK's own order.
