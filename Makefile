@@ -2,7 +2,7 @@
 
 # The steps of a target are an order, also under -j.
 .NOTPARALLEL:
-.PHONY: help run test build check proof bench load fuzz clean
+.PHONY: help run test build check proof bench command load fuzz clean
 
 help:
 	@echo 'make run     try it: a gateway on 127.0.0.1:2525 that delivers into .outbox, and one mail through it'
@@ -11,6 +11,7 @@ help:
 	@echo 'make check   formatting and lints only'
 	@echo 'make proof   kills, full disks and an angry SES for minutes: nothing is lost'
 	@echo 'make bench   how fast the parts are'
+	@echo 'make command what one headgate send costs beside the script it replaces'
 	@echo 'make load    the gateway beside Postfix under load; LOAD="acceptance --rounds 5" chooses'
 	@echo 'make fuzz    feeds each target of fuzz/ for a minute; scripts/fuzz feeds one as long as you like'
 	@echo 'make clean   remove what the other targets made here'
@@ -45,6 +46,10 @@ proof:
 bench:
 	@scripts/install build
 	AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=bench cargo bench --locked --bench parts
+
+command:
+	@scripts/install bench
+	cargo bench --locked --bench command
 
 load:
 	@scripts/install test

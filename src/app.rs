@@ -3,7 +3,10 @@
 mod desk;
 mod doctor;
 mod outward;
+mod post;
 mod reload;
+mod stdio;
+mod submit;
 
 use std::{
     sync::{
@@ -14,9 +17,12 @@ use std::{
 };
 
 pub use desk::ask;
-pub use doctor::{CHECKS, CheckRow, Diagnosis, Line, State, Wish, doctor};
+pub use doctor::{CHECKS, CheckRow, Diagnosis, Line, Question, State, doctor};
 use outward::Outward;
+pub use post::{Post, Posted, Wish};
 use reload::Reload;
+pub use stdio::converse;
+pub use submit::{Submitted, submit};
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -161,7 +167,7 @@ impl App {
         let operator = self.outward.operator(Arc::clone(&self.shared.intake), &self.settings);
         let control = self.control.take().zip(operator);
         let control = control.map(|(socket, operator)| tokio::spawn(socket.serve(operator, ended.clone())));
-        let offer = self.offer();
+        let offer = offer(&self.settings, self.outward.queue.is_some());
         for listener in std::mem::take(&mut self.listeners) {
             let address = listener.address().map(|address| address.to_string()).unwrap_or_default();
             tracing::info!(listener = listener.name(), address, "listening");
@@ -175,20 +181,6 @@ impl App {
         ended.cancel();
         if let Some(control) = control {
             let _ = control.await;
-        }
-    }
-
-    fn offer(&self) -> Offer {
-        let limits = &self.settings.limits;
-        Offer {
-            hostname: self.settings.own_name(),
-            message_size: limits.message_size.0,
-            recipients: if self.outward.queue.is_some() {
-                limits.recipients
-            } else {
-                limits.recipients.min(DIRECT_RECIPIENTS)
-            },
-            errors: limits.errors,
         }
     }
 
@@ -241,7 +233,18 @@ impl Signals {
     }
 }
 
-fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], log_fields: Vec<String>) -> Intake {
+/// What sessions offer; without a queue a message is for as many as one call takes.
+fn offer(settings: &Settings, queues: bool) -> Offer {
+    let limits = &settings.limits;
+    Offer {
+        hostname: settings.own_name(),
+        message_size: limits.message_size.0,
+        recipients: if queues { limits.recipients } else { limits.recipients.min(DIRECT_RECIPIENTS) },
+        errors: limits.errors,
+    }
+}
+
+fn intake(settings: &Settings, rules: Arc<Rules>, upstreams: &[Arc<dyn Upstream>], log_fields: Vec<String>) -> Intake {
     let lints = upstreams.iter().zip(&settings.upstreams).map(|(upstream, one)| {
         let upstream = Arc::clone(upstream);
         Lint {
@@ -253,9 +256,10 @@ fn intake(settings: &Settings, rules: Rules, upstreams: &[Arc<dyn Upstream>], lo
     });
     let limits = &settings.limits;
     Intake {
-        rules: RwLock::new(Arc::new(rules)),
+        rules: RwLock::new(rules),
         lints: lints.collect(),
         hostname: settings.own_name(),
+        traced: true,
         limits: Limits {
             message_size: limits.message_size,
             header_size: limits.header_size,

@@ -3,6 +3,8 @@
 //! Pure: the rules run, then the lint of each upstream that the message may take. It knows neither store nor upstream;
 //! what becomes of an accepted message is its [`Sink`]'s.
 
+mod line;
+
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::{Bytes, BytesMut};
@@ -15,6 +17,8 @@ use crate::{
     smtp::Transaction,
     upstream::{Finding, LintMode, Severity},
 };
+
+pub use line::Handed;
 
 /// Fields of a header at most.
 const FIELDS: usize = 2000;
@@ -128,6 +132,8 @@ pub struct Intake {
     pub lints: Vec<Lint>,
     /// Our own name, for Received.
     pub hostname: String,
+    /// Whether a message gets our Received field: one from a command does not, since nothing was received over a network.
+    pub traced: bool,
     /// What is too much.
     pub limits: Limits,
     /// The header fields that the log wants.
@@ -141,8 +147,8 @@ impl Intake {
     }
 
     /// Other rules from here on.
-    pub fn set_rules(&self, rules: Rules) {
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    pub fn set_rules(&self, rules: Arc<Rules>) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
     }
 
     /// What the rules `at = "rcpt"` say against a recipient, if anything.
@@ -192,7 +198,7 @@ impl Intake {
         }
         check_first_line(&draft)?;
         let hop = Hop { client: &facts.client, hostname: &self.hostname, id, time, smtputf8 };
-        let head = traced_head(&draft, &hop);
+        let head = if self.traced { traced_head(&draft, &hop) } else { draft.header.finish() };
         let Draft { envelope, rest, options, held, .. } = draft;
         let origin = Origin { client: facts.client, size: facts.size, head: before };
         let accepted = Accepted { id, envelope, message: Message { head, rest }, options, origin, held };

@@ -87,7 +87,10 @@ impl Conversation {
                 session.data(data, codec.received())
             }
         };
-        if let Next::Recipient(address) = step.next {
+        if let Next::Room(size, envelope) = step.next {
+            assert!(step.reply.is_none() && size <= LIMIT as u64);
+            step = session.room(*envelope, size % 2 == 0);
+        } else if let Next::Recipient(address) = step.next {
             assert!(step.reply.is_none());
             step = session.recipient(*address, None);
         }
@@ -102,11 +105,11 @@ impl Conversation {
                     Next::Command => assert_ne!(reply.code(), 354),
                     Next::Data => {
                         assert_eq!(reply.code(), 354);
-                        codec.begin_data(LIMIT);
+                        codec.begin_data(LIMIT, LIMIT);
                         self.data = true;
                     }
                     Next::Close => self.closed = true,
-                    Next::Recipient(_) | Next::Submit(_) => panic!("one command, one reply"),
+                    Next::Room(..) | Next::Recipient(_) | Next::Submit(_) => panic!("one command, one reply"),
                 }
             }
             (None, Next::Submit(transaction)) => {

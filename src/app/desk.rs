@@ -56,8 +56,8 @@ pub async fn ask(loaded: Loaded, request: Request, octets: Bytes) -> Result<Rece
 }
 
 /// The doors of a gateway with these settings.
-async fn doors(settings: &Settings, rules: Rules) -> Result<Doors, Fault> {
-    let site = settings.site();
+async fn doors(settings: &Settings, rules: Arc<Rules>) -> Result<Doors, Fault> {
+    let site = outward::site(settings);
     let mut upstreams = Vec::new();
     for one in &settings.upstreams {
         let built = upstream::build(one, &site).await;

@@ -10,11 +10,12 @@ use crate::{
     delivery::{self, Checks, Direct, Mode, Pace, Parts, Queue, Reports, Router, Sorting, Way, look_after},
     intake::{Intake, Sink},
     log::AccessLog,
+    mail::Address,
     metrics::Metrics,
     operator::{self, Doors, Operator, Socket},
     rules::{Rules, SourceText},
     store::{Sqlite, Store},
-    upstream::{self, Kind, Rate, Upstream},
+    upstream::{self, Kind, Rate, Site, Upstream},
 };
 
 use super::StartError;
@@ -53,7 +54,8 @@ pub(super) struct Shared {
 impl Outward {
     /// Builds it all; nothing is sent yet.
     pub(super) async fn build(settings: &Settings, shared: Shared) -> Result<Self, StartError> {
-        let site = settings.site();
+        let bounce = address_of_bounces(settings);
+        let site = site(settings);
         let mut upstreams = Vec::new();
         let mut ways = Vec::new();
         for one in &settings.upstreams {
@@ -73,7 +75,7 @@ impl Outward {
                 reports: Reports {
                     intake: Arc::clone(&door),
                     hostname: settings.own_name(),
-                    from: site.bounce,
+                    from: bounce,
                     delay_notice: settings.bounce.delay_notice.0,
                 },
                 retry: settings.delivery.retry,
@@ -128,6 +130,15 @@ impl Outward {
     }
 }
 
+/// What upstreams know of the gateway.
+pub(super) fn site(settings: &Settings) -> Site {
+    Site { hostname: settings.own_name(), bounce: address_of_bounces(settings), ..Site::default() }
+}
+
+fn address_of_bounces(settings: &Settings) -> Option<Address> {
+    Address::parse(&settings.bounce.from).ok()
+}
+
 /// Only SES has a rate that may be told; a Maildir has none.
 fn pace(upstream: &upstream::Settings) -> Pace {
     match upstream.rate {
@@ -138,9 +149,9 @@ fn pace(upstream: &upstream::Settings) -> Pace {
 }
 
 /// The rules for reports: no rule of a site can lose one.
-pub(super) fn shipped_rules() -> Rules {
+pub(super) fn shipped_rules() -> Arc<Rules> {
     let sources: Vec<SourceText> = SourceText::builtin("ses").into_iter().collect();
-    Rules::compile(&sources, &BTreeMap::new()).unwrap_or_else(|_| Rules::none())
+    Arc::new(Rules::compile(&sources, &BTreeMap::new()).unwrap_or_else(|_| Rules::none()))
 }
 
 fn open(settings: &Settings) -> Result<Option<Kept>, StartError> {

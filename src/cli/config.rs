@@ -2,9 +2,9 @@
 
 use clap::{ArgMatches, Command};
 
-use super::CommandRow;
+use super::{CommandRow, Run};
 
-pub(super) const ROW: CommandRow = CommandRow { name: "config", command, run };
+pub(super) const ROW: CommandRow = CommandRow { name: "config", command, run: Run::Read(run) };
 
 fn command() -> Command {
     Command::new("config")

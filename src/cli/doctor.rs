@@ -8,13 +8,13 @@ use std::{
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::{
-    app::{self, CHECKS, Line, State, Wish},
+    app::{self, CHECKS, Line, Question, State},
     mail::Address,
 };
 
-use super::{CommandRow, terminal};
+use super::{CommandRow, Run, terminal};
 
-pub(super) const ROW: CommandRow = CommandRow { name: "doctor", command, run };
+pub(super) const ROW: CommandRow = CommandRow { name: "doctor", command, run: Run::Read(run) };
 
 /// A check fails.
 const ILL: u8 = 1;
@@ -50,9 +50,9 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
             }
         }
     }
-    let wish = Wish { senders, live: matches.get_flag("live") };
+    let question = Question { senders, live: matches.get_flag("live") };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let diagnosis = runtime.block_on(app::doctor(&super::request(matches), wish));
+    let diagnosis = runtime.block_on(app::doctor(&super::request(matches), question));
     // A look-up of a name cannot be broken off, and nobody waits for it.
     runtime.shutdown_background();
     if matches.get_flag("json") {

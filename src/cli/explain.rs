@@ -1,22 +1,18 @@
 //! `headgate explain FILE`: what the rules make of a message, and what SES would say.
 
-use std::{
-    fmt::Write as _,
-    io::{self, Read as _, Write as _},
-};
+use std::io::{self, Read as _, Write as _};
 
 use bytes::Bytes;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::{
     mail::{Address, Client, Envelope, Id, Sender},
-    rules::{Draft, Facts, Trace, Verdict, stale_signatures},
-    upstream::{Finding, Severity, lint},
+    rules::{Draft, Facts},
 };
 
-use super::{CommandRow, terminal};
+use super::{CommandRow, Run, explained::Explained};
 
-pub(super) const ROW: CommandRow = CommandRow { name: "explain", command, run };
+pub(super) const ROW: CommandRow = CommandRow { name: "explain", command, run: Run::Read(run) };
 
 fn command() -> Command {
     let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
@@ -64,24 +60,16 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
             return Ok(super::USAGE);
         }
     };
-    let mut draft = Draft::new(envelope, &raw);
     let facts = Facts { id: Id::nil(), client, size: raw.len(), hostname: loaded.settings.own_name() };
-    let verdict = loaded.rules.run(&facts, &mut draft);
-    let message = draft.message();
+    let explained = Explained::new(&loaded.rules, &facts, Draft::new(envelope, &raw));
     if matches.get_flag("message") {
-        super::print(message.to_bytes())?;
+        super::print(explained.message.to_bytes())?;
         return Ok(0);
     }
-    let explained = Explained {
-        findings: lint(&draft.envelope, &message),
-        stale: stale_signatures(&draft),
-        trace: draft.trace,
-        verdict,
-    };
     if matches.get_flag("json") {
-        super::print(format!("{}\n", json(&explained)))?;
+        super::print(format!("{}\n", explained.json()))?;
     } else {
-        super::print(text(&explained))?;
+        super::print(explained.text())?;
     }
     Ok(u8::from(matches.get_flag("lint") && explained.refused()))
 }
@@ -110,52 +98,4 @@ fn envelope(matches: &ArgMatches) -> Result<Envelope, String> {
         recipients.push(address(&"rcpt@example.net".to_owned())?);
     }
     Ok(Envelope { sender: Sender(sender), recipients, smtputf8: false })
-}
-
-/// What there is to say of a message.
-struct Explained {
-    trace: Trace,
-    verdict: Verdict,
-    findings: Vec<Finding>,
-    stale: Vec<String>,
-}
-
-impl Explained {
-    fn refused(&self) -> bool {
-        let by_rule = matches!(self.verdict, Verdict::Reject(_) | Verdict::Defer(_));
-        by_rule || self.findings.iter().any(|finding| finding.severity == Severity::Refuse)
-    }
-}
-
-fn text(explained: &Explained) -> String {
-    let Explained { trace, verdict, findings, stale } = explained;
-    let mut text = String::new();
-    terminal::changes(&mut text, &trace.changes, trace.count);
-    for signature in stale {
-        let _ = writeln!(text, "{signature}");
-    }
-    let _ = writeln!(text, "verdict: {verdict}");
-    let lint = if findings.is_empty() {
-        "clean".to_owned()
-    } else {
-        findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    };
-    let _ = writeln!(text, "lint: {lint}");
-    text
-}
-
-fn json(explained: &Explained) -> serde_json::Value {
-    let Explained { trace, verdict, findings, stale } = explained;
-    let finding =
-        |one: &Finding| serde_json::json!({ "severity": one.severity.word(), "line": one.line, "reason": one.reason });
-    serde_json::json!({
-        "changes": trace.changes,
-        "count": trace.count,
-        "user": trace.user,
-        "env": trace.env,
-        "verdict": verdict.word(),
-        "refused": explained.refused(),
-        "stale_signatures": stale,
-        "lint": findings.iter().map(finding).collect::<Vec<_>>(),
-    })
 }

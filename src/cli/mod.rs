@@ -3,20 +3,26 @@
 //! Arguments go in, an exit code comes out (sysexits): 64 wrong usage, 65 wrong data, 66 no input, 69 cannot start, 75 try again, 78
 //! wrong settings. Data goes to stdout, everything else to stderr.
 
+mod completions;
 mod config;
 mod desk;
 mod doctor;
 mod explain;
+mod explained;
+mod man;
 mod queue;
+mod recipients;
 mod rules;
+mod send;
+mod sendmail;
 mod serve;
 mod terminal;
 mod upstreams;
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -43,32 +49,71 @@ const CONFIG: u8 = 78;
 /// One subcommand.
 struct CommandRow {
     name: &'static str,
+    /// What it takes, for its help, its man page and its completions.
     command: fn() -> Command,
-    run: fn(&ArgMatches) -> anyhow::Result<u8>,
+    run: Run,
+}
+
+/// How a subcommand is run.
+enum Run {
+    /// With its arguments read.
+    Read(fn(&ArgMatches) -> anyhow::Result<u8>),
+    /// With its arguments as they are, for a command that has to read them as another program does.
+    Own(fn(Vec<OsString>) -> u8),
 }
 
 /// All subcommands.
-const COMMANDS: &[CommandRow] =
-    &[serve::ROW, explain::ROW, rules::ROW, queue::ROW, upstreams::ROW, doctor::ROW, config::ROW];
+const COMMANDS: &[CommandRow] = &[
+    serve::ROW,
+    send::ROW,
+    sendmail::ROW,
+    explain::ROW,
+    rules::ROW,
+    queue::ROW,
+    upstreams::ROW,
+    doctor::ROW,
+    config::ROW,
+    completions::ROW,
+    man::ROW,
+];
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    ExitCode::from(as_another(&arguments).unwrap_or_else(|| parsed(arguments)))
+}
+
+/// Runs a subcommand whose arguments are read here.
+fn parsed(arguments: Vec<OsString>) -> u8 {
     let matches = match program().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+            return if error.use_stderr() { USAGE } else { 0 };
         }
     };
-    let Some((name, matches)) = matches.subcommand() else { return ExitCode::from(USAGE) };
-    let Some(row) = COMMANDS.iter().find(|row| row.name == name) else { return ExitCode::from(USAGE) };
-    match (row.run)(matches) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "headgate: {error:#}");
-            ExitCode::from(UNAVAILABLE)
-        }
+    let Some((name, matches)) = matches.subcommand() else { return USAGE };
+    let Some(row) = COMMANDS.iter().find(|row| row.name == name) else { return USAGE };
+    let Run::Read(run) = row.run else { return USAGE };
+    run(matches).unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "headgate: {error:#}");
+        UNAVAILABLE
+    })
+}
+
+/// Runs as the program under whose name this one was called, or as a subcommand that reads its arguments itself.
+fn as_another(arguments: &[OsString]) -> Option<u8> {
+    let (name, rest) = arguments.split_first()?;
+    let name = Path::new(name).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    if name == send::LEGACY {
+        return Some(send::run(rest.to_vec(), true));
     }
+    if let Some(called) = sendmail::Called::by(name) {
+        return Some(sendmail::run(rest.to_vec(), called));
+    }
+    let (name, rest) = rest.split_first()?;
+    let row = COMMANDS.iter().find(|row| name.to_str() == Some(row.name))?;
+    if let Run::Own(run) = row.run { Some(run(rest.to_vec())) } else { None }
 }
 
 fn program() -> Command {
@@ -126,6 +171,11 @@ fn tell(faults: &[Fault]) {
     for fault in faults {
         let _ = writeln!(stderr, "headgate: {fault}");
     }
+}
+
+/// Says what is wrong.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "headgate: {}", terminal::line(text));
 }
 
 /// Writes to stdout; a closed pipe is no error.

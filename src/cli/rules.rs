@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{self, Write as _},
+    sync::Arc,
 };
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -13,9 +14,9 @@ use crate::{
     upstream::{Severity, lint},
 };
 
-use super::CommandRow;
+use super::{CommandRow, Run};
 
-pub(super) const ROW: CommandRow = CommandRow { name: "rules", command, run };
+pub(super) const ROW: CommandRow = CommandRow { name: "rules", command, run: Run::Read(run) };
 
 fn command() -> Command {
     let files = Arg::new("files").value_name("FILE").action(ArgAction::Append);
@@ -40,7 +41,11 @@ fn run(matches: &ArgMatches) -> anyhow::Result<u8> {
         None => return Ok(super::USAGE),
     };
     let files: Vec<String> = matches.get_many::<String>("files").into_iter().flatten().cloned().collect();
-    let rules = if files.is_empty() { super::settings(matches).map(|loaded| loaded.rules) } else { compile(&files) };
+    let rules = if files.is_empty() {
+        super::settings(matches).map(|loaded| loaded.rules)
+    } else {
+        compile(&files).map(Arc::new)
+    };
     match (name, rules) {
         (_, Err(code)) => Ok(code),
         ("list", Ok(rules)) => {

@@ -10,9 +10,9 @@ use crate::{
     log::{Diagnostics, Level, Style},
 };
 
-use super::CommandRow;
+use super::{CommandRow, Run};
 
-pub(super) const ROW: CommandRow = CommandRow { name: "serve", command, run };
+pub(super) const ROW: CommandRow = CommandRow { name: "serve", command, run: Run::Read(run) };
 
 fn command() -> Command {
     super::settings_flags(Command::new("serve").about("Takes mail by SMTP and hands it to the upstreams"))

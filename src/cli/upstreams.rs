@@ -11,12 +11,12 @@ use crate::{
 };
 
 use super::{
-    CommandRow,
+    CommandRow, Run,
     desk::{self, Show},
     terminal::{cut, line},
 };
 
-pub(super) const ROW: CommandRow = CommandRow { name: "upstreams", command, run };
+pub(super) const ROW: CommandRow = CommandRow { name: "upstreams", command, run: Run::Read(run) };
 
 fn command() -> Command {
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Prints JSON, one object a line");

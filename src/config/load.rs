@@ -1,6 +1,9 @@
 //! File, environment and flags into settings, with every fault at once.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
     delivery::Mode,
@@ -26,12 +29,12 @@ pub struct Request {
 }
 
 /// Settings that may be used.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Loaded {
     /// The settings, with absolute paths where the file's folder matters.
     pub settings: Settings,
     /// The rules they name.
-    pub rules: Rules,
+    pub rules: Arc<Rules>,
 }
 
 /// Settings as far as they can be read, with what is wrong with them.
@@ -66,7 +69,7 @@ impl Draft {
 pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
     let Draft { settings, mut faults, rules, .. } = draft(request);
     match (settings, rules) {
-        (Some(settings), Some(Ok(rules))) if faults.is_empty() => Ok(Loaded { settings, rules }),
+        (Some(settings), Some(Ok(rules))) if faults.is_empty() => Ok(Loaded { settings, rules: Arc::new(rules) }),
         (_, Some(Err(more))) => {
             faults.extend(more);
             Err(faults)

@@ -82,12 +82,6 @@ impl Settings {
         if crate::mail::Address::from_parts("postmaster", &name).is_ok() { name } else { "localhost".to_owned() }
     }
 
-    /// What upstreams know of the gateway.
-    pub fn site(&self) -> upstream::Site {
-        let bounce = crate::mail::Address::parse(&self.bounce.from).ok();
-        upstream::Site { hostname: self.own_name(), bounce }
-    }
-
     /// Makes relative paths start at a folder.
     fn resolve(&mut self, base: &std::path::Path) {
         for upstream in &mut self.upstreams {

@@ -54,6 +54,8 @@ pub struct Outcome {
     pub divisible: bool,
     /// The identities that are not verified, in the upstream's words, when that is the cause.
     pub unverified: Vec<String>,
+    /// The HTTP status, when the upstream answered by HTTP.
+    pub http: Option<u16>,
 }
 
 impl Outcome {
@@ -69,6 +71,7 @@ impl Outcome {
             pressure: None,
             divisible: false,
             unverified: Vec::new(),
+            http: None,
         }
     }
 
@@ -85,6 +88,7 @@ impl Outcome {
             pressure: None,
             divisible: false,
             unverified: Vec::new(),
+            http: None,
         }
     }
 

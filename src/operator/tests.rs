@@ -19,6 +19,7 @@ fn address(text: &str) -> Address {
 fn door(rules: &str) -> Arc<Intake> {
     let source = SourceText { name: "test".to_owned(), text: rules.to_owned() };
     Arc::new(Intake {
+        traced: true,
         rules: RwLock::new(Arc::new(Rules::compile(&[source], &BTreeMap::new()).unwrap())),
         lints: Vec::new(),
         hostname: "relay.example.com".to_owned(),

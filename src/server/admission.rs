@@ -71,13 +71,13 @@ impl Drop for Place {
 /// Octets that incoming messages may hold together.
 ///
 /// Nobody waits for it: a message that finds no room is put off with 452, so that messages half read cannot block each
-/// other.
+/// other. One that says its size is put off at MAIL, before it is sent.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: AtomicUsize,
 }
 
-/// What one message has taken of the budget; given back when dropped.
+/// What one message has taken of the budget; given back with it, or when dropped.
 #[derive(Debug)]
 pub(super) struct Share {
     budget: Arc<Budget>,
@@ -103,11 +103,16 @@ impl Share {
         self.taken += if room { more } else { 0 };
         room
     }
+
+    /// Gives back what it covers.
+    pub(super) fn give_back(&mut self) {
+        self.budget.left.fetch_add(std::mem::take(&mut self.taken), Ordering::Relaxed);
+    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.left.fetch_add(self.taken, Ordering::Relaxed);
+        self.give_back();
     }
 }
 
@@ -135,6 +140,8 @@ mod tests {
         assert!(one.cover(FREE) && one.cover(FREE + 600));
         assert!(!other.cover(FREE + 500));
         assert!(other.cover(FREE + 400));
+        other.give_back();
+        assert!(other.cover(FREE + 400) && !other.cover(FREE + 401));
         drop(one);
         assert!(other.cover(FREE + 1000));
     }

@@ -6,14 +6,13 @@
 use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
     header,
-    intake::{Receipt, Refusal},
+    intake::{Handed, Receipt, Refusal},
     mail::{Client, Enhanced, Id, Reply},
     smtp::{Codec, Event, Item, Next, Session, Step, Transaction},
 };
@@ -21,7 +20,7 @@ use crate::{
 use super::{
     BareLineEnds,
     admission::Share,
-    line::{self, Handed},
+    line,
     listener::{House, Shared},
 };
 
@@ -38,20 +37,22 @@ enum Ending {
     Closed,
 }
 
-pub(super) struct Connection {
-    stream: TcpStream,
+pub(super) struct Connection<S> {
+    stream: S,
     house: Arc<House>,
     codec: Codec,
     session: Session,
     out: Vec<u8>,
     share: Share,
+    /// Octets that the client said the message has.
+    expected: usize,
     reading_data: bool,
     deadline: Instant,
     began: Instant,
 }
 
-impl Connection {
-    pub(super) fn new(stream: TcpStream, client: Client, house: Arc<House>) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    pub(super) fn new(stream: S, client: Client, house: Arc<House>) -> Self {
         let may_relay = house.settings.allow.iter().any(|network| network.0.contains(&client.address));
         let session = Session::new(Arc::clone(&house.offer), client, may_relay, Id::mint);
         let now = Instant::now();
@@ -61,6 +62,7 @@ impl Connection {
             codec: Codec::default(),
             out: Vec::new(),
             share: house.budget.share(),
+            expected: 0,
             reading_data: false,
             deadline: now + house.limits.command_time.0,
             began: now,
@@ -70,7 +72,6 @@ impl Connection {
 
     /// Talks until one side ends it.
     pub(super) async fn run(mut self) {
-        let _ = self.stream.set_nodelay(true);
         self.session.greeting().write(&mut self.out);
         if let Ending::Lost = self.talk().await
             && let Some(event) = self.session.lost()
@@ -95,6 +96,7 @@ impl Connection {
             }
             if self.reading_data && !self.share.cover(self.codec.held()) {
                 self.codec.starve();
+                self.share.give_back();
             }
             if self.flush().await.is_err() {
                 return Ending::Lost;
@@ -113,7 +115,10 @@ impl Connection {
     fn step(&mut self, item: Item) -> Step {
         self.deadline = Instant::now() + self.house.limits.command_time.0;
         match item {
-            Item::Line(line) => self.session.line(&line),
+            Item::Line(line) => {
+                let step = self.session.line(&line);
+                self.make_room(step)
+            }
             Item::LongLine => self.session.fault(Reply::new(500, Enhanced(5, 5, 6), "The line is too long")),
             Item::BareLine => {
                 self.session.fault(Reply::new(500, Enhanced(5, 5, 2), "A line ends in CRLF, not in LF alone"))
@@ -121,11 +126,24 @@ impl Connection {
             Item::Data(data) => {
                 self.reading_data = false;
                 if data.is_err() {
-                    self.share = self.house.budget.share();
+                    self.share.give_back();
                 }
                 self.session.data(data, self.codec.received())
             }
         }
+    }
+
+    /// Takes room for a message whose size is known, and gives it back when its transaction has ended without data.
+    fn make_room(&mut self, step: Step) -> Step {
+        if !self.session.in_transaction() {
+            self.share.give_back();
+            self.expected = 0;
+        }
+        let Next::Room(size, envelope) = step.next else { return step };
+        let octets = usize::try_from(size).unwrap_or(usize::MAX);
+        let room = self.share.cover(octets);
+        self.expected = if room { octets } else { 0 };
+        self.session.room(*envelope, room)
     }
 
     /// Reads on. `Ok(false)` when the client is gone, the closing step when it took too long or we shut down.
@@ -164,10 +182,11 @@ impl Connection {
             reply.write(&mut self.out);
         }
         match step.next {
-            Next::Command => {}
+            // Whether there is room was asked before.
+            Next::Command | Next::Room(..) => {}
             Next::Data => {
                 let limit = usize::try_from(self.house.limits.message_size.0).unwrap_or(usize::MAX);
-                self.codec.begin_data(limit);
+                self.codec.begin_data(limit, std::mem::take(&mut self.expected));
                 self.reading_data = true;
                 self.deadline = Instant::now() + self.house.limits.data_time.0;
             }
@@ -184,7 +203,7 @@ impl Connection {
             Next::Submit(transaction) => {
                 self.flush().await?;
                 let reply = self.submit(*transaction).await;
-                self.share = self.house.budget.share();
+                self.share.give_back();
                 reply.write(&mut self.out);
                 self.deadline = Instant::now() + self.house.limits.command_time.0;
             }

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     time::timeout,
 };
@@ -131,11 +131,27 @@ impl Listener {
     }
 }
 
+/// Talks with a client on this machine that came otherwise than to a listener.
+pub async fn converse<S>(stream: S, client: Client, gate: &Gate, (offer, shared): (Offer, Shared))
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let house = House {
+        settings: Settings { name: client.listener.clone(), ..Settings::default() },
+        limits: gate.limits.clone(),
+        offer: Arc::new(offer),
+        budget: Arc::clone(&gate.budget),
+        shared,
+    };
+    Connection::new(stream, client, Arc::new(house)).run().await;
+}
+
 fn welcome(stream: TcpStream, peer: SocketAddr, gate: &Gate, house: &Arc<House>) {
     let address = peer.ip().to_canonical();
     let shared = &house.shared;
     match gate.admission.admit(address) {
         Ok(place) => {
+            let _ = stream.set_nodelay(true);
             let connection = Connection::new(stream, Client::new(address, &house.settings.name), Arc::clone(house));
             let metrics = Arc::clone(&shared.metrics);
             metrics.session_begins();

@@ -8,7 +8,7 @@ mod connection;
 mod line;
 mod listener;
 
-pub use listener::{BindError, Gate, Listener, Shared, bind};
+pub use listener::{BindError, Gate, Listener, Shared, bind, converse};
 
 use ipnet::IpNet;
 

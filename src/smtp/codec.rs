@@ -49,9 +49,9 @@ impl Codec {
         &mut self.buffer
     }
 
-    /// From here on the octets are a message of at most `limit` octets.
-    pub fn begin_data(&mut self, limit: usize) {
-        self.data = Some(DataReader::new(limit));
+    /// From here on the octets are a message of at most `limit` octets, of which memory for `expected` is taken at once.
+    pub fn begin_data(&mut self, limit: usize, expected: usize) {
+        self.data = Some(DataReader::new(limit, expected));
         self.starved = false;
     }
 
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_message_and_the_next_command_in_one_buffer() {
         let mut codec = Codec::default();
-        codec.begin_data(100);
+        codec.begin_data(100, 0);
         codec.buffer().extend_from_slice(b"x\r\n.\r\nQUIT\r\n");
         assert_eq!(codec.next_item(), Some(Item::Data(Ok(Bytes::from("x\r\n")))));
         assert_eq!(codec.next_item(), Some(line("QUIT")));
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_starved_message_is_read_to_its_end() {
         let mut codec = Codec::default();
-        codec.begin_data(100);
+        codec.begin_data(100, 50);
         codec.buffer().extend_from_slice(b"x\r\n");
         assert_eq!(codec.next_item(), None);
         codec.starve();

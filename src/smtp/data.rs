@@ -5,6 +5,9 @@
 
 use memchr::memchr;
 
+/// Octets by which a message grows in memory at most. Doubling would hold up to twice what a large one needs.
+const GROWTH: usize = 4 << 20;
+
 /// Where the reader stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
@@ -29,8 +32,10 @@ pub(super) struct DataReader {
 }
 
 impl DataReader {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { at: At::LineStart, last: b'\n', octets: Vec::new(), length: 0, limit }
+    /// For a message that should have about that many octets.
+    pub(super) fn new(limit: usize, expected: usize) -> Self {
+        let octets = Vec::with_capacity(expected.min(limit));
+        Self { at: At::LineStart, last: b'\n', octets, length: 0, limit }
     }
 
     /// Takes octets up to the end of the data; says how many it took and whether the end was among them.
@@ -68,7 +73,15 @@ impl DataReader {
         if self.overflows() {
             self.octets = Vec::new();
         } else {
+            self.make_room(piece.len());
             self.octets.extend_from_slice(piece);
+        }
+    }
+
+    fn make_room(&mut self, more: usize) {
+        if self.octets.capacity() - self.octets.len() < more {
+            let growth = self.octets.len().min(GROWTH).min(self.limit.saturating_sub(self.octets.len()));
+            self.octets.reserve_exact(growth.max(more));
         }
     }
 
@@ -93,7 +106,11 @@ impl DataReader {
         self.octets = Vec::new();
     }
 
-    pub(super) fn into_octets(self) -> Vec<u8> {
+    /// The message, in no more memory than it needs when much more was expected.
+    pub(super) fn into_octets(mut self) -> Vec<u8> {
+        if self.octets.capacity() / 2 > self.octets.len() {
+            self.octets.shrink_to_fit();
+        }
         self.octets
     }
 }
@@ -105,7 +122,7 @@ mod tests {
     /// Feeds in pieces of each size; gives the message and what was left over.
     fn read(input: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let mut results = (1..=input.len().max(1)).map(|size| {
-            let mut reader = DataReader::new(1 << 20);
+            let mut reader = DataReader::new(1 << 20, 0);
             let mut consumed = 0;
             for piece in input.chunks(size) {
                 let (taken, ended) = reader.feed(piece);
@@ -145,10 +162,21 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_nothing_is_kept_but_the_end_is_found() {
-        let mut reader = DataReader::new(10);
+        let mut reader = DataReader::new(10, 20);
         let (taken, ended) = reader.feed(b"0123456789\r\n.\r\nNOOP\r\n");
         assert!(ended && reader.overflows());
         assert_eq!((taken, reader.length(), reader.held()), (15, 12, 0));
+    }
+
+    #[test]
+    fn a_large_message_holds_little_more_than_its_octets() {
+        for (expected, slack) in [(0, GROWTH), (9_000_000, 0), (8_999_999, GROWTH), (50_000_000, 1_000_000)] {
+            let mut reader = DataReader::new(10_000_000, expected);
+            for _ in 0..9_000 {
+                reader.feed(&[b'x'; 1000]);
+            }
+            assert!(reader.held() >= 9_000_000 && reader.held() <= 9_000_000 + slack, "{expected}: {}", reader.held());
+        }
     }
 
     #[test]

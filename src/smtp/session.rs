@@ -59,6 +59,8 @@ pub enum Next {
     Command,
     /// The data of a message.
     Data,
+    /// Nothing: see whether a message of so many octets finds room, and call [`Session::room`] with the answer.
+    Room(u64, Box<Envelope>),
     /// Nothing: ask the rules about this recipient of that sender, and call [`Session::recipient`] with what they say.
     Recipient(Box<Address>),
     /// Nothing: hand the transaction in and answer with what became of it, then read a command.
@@ -112,6 +114,15 @@ impl Session {
         self.count(Step::reply(reply))
     }
 
+    /// Answers a MAIL with a size: whether there is room for the message now (RFC 1870 section 6.1).
+    pub fn room(&mut self, envelope: Envelope, room: bool) -> Step {
+        if room {
+            return self.begin(envelope);
+        }
+        let event = Event::MailRefused(envelope.sender.to_string(), no_room());
+        Step::reply(no_room()).with(Some(event))
+    }
+
     /// The sender of the open transaction.
     pub fn sender(&self) -> Option<&Sender> {
         self.open.as_ref().map(|open| &open.envelope.sender)
@@ -148,7 +159,7 @@ impl Session {
                 let text = format!("A message has at most {} octets here", self.offer.message_size);
                 Reply::new(552, Enhanced(5, 3, 4), &text)
             }
-            DataFault::NoMemory => Reply::new(452, Enhanced(4, 3, 1), "Too many large messages at once; try again"),
+            DataFault::NoMemory => no_room(),
         };
         let event = Event::Ended(open, End::Refused(reply.clone(), received));
         Step::reply(reply).with(Some(event))
@@ -215,14 +226,21 @@ impl Session {
         match refusal.map_or_else(|| ext::mail_facts(parameters, &self.offer), Err) {
             Ok(facts) => {
                 let envelope = Envelope { sender, recipients: Vec::new(), smtputf8: facts.smtputf8 };
-                self.open = Some(Open { id: (self.mint)(), envelope, refusal: None });
-                Step::reply(Reply::new(250, Enhanced(2, 1, 0), "Ok"))
+                match facts.size {
+                    Some(size) => Step { reply: None, event: None, next: Next::Room(size, Box::new(envelope)) },
+                    None => self.begin(envelope),
+                }
             }
             Err(reply) => {
                 let event = Event::MailRefused(sender.to_string(), reply.clone());
                 Step::reply(reply).with(Some(event))
             }
         }
+    }
+
+    fn begin(&mut self, envelope: Envelope) -> Step {
+        self.open = Some(Open { id: (self.mint)(), envelope, refusal: None });
+        Step::reply(Reply::new(250, Enhanced(2, 1, 0), "Ok"))
     }
 
     fn rcpt(&mut self, path: ForwardPath, parameters: &[Parameter]) -> Step {
@@ -299,6 +317,10 @@ impl Session {
         let last = self.close(421, Enhanced(4, 7, 0), "Too many errors");
         Step { event: step.event.or(aborted), ..last }
     }
+}
+
+fn no_room() -> Reply {
+    Reply::new(452, Enhanced(4, 3, 1), "Too many large messages at once; try again")
 }
 
 #[cfg(test)]

@@ -10,12 +10,14 @@ fn codes(session: &mut Session, lines: &[&str]) -> Vec<u16> {
     lines.iter().map(|line| said(session, line).code()).collect()
 }
 
-/// The reply to a line; no rule says anything against a recipient.
+/// The reply to a line; there is room, and no rule says anything against a recipient.
 fn said(session: &mut Session, line: &str) -> Reply {
     let mut step = session.line(line.as_bytes());
-    if let Next::Recipient(address) = step.next {
-        step = session.recipient(*address, None);
-    }
+    step = match step.next {
+        Next::Room(_, envelope) => session.room(*envelope, true),
+        Next::Recipient(address) => session.recipient(*address, None),
+        _ => step,
+    };
     step.reply.unwrap()
 }
 
@@ -65,6 +67,23 @@ fn a_client_that_may_not_relay_is_told_so_at_mail() {
     let step = session.line(b"MAIL FROM:<a@example.com>");
     assert_eq!(step.reply.as_ref().map(Reply::code), Some(550));
     assert!(matches!(step.event, Some(Event::MailRefused(..))));
+}
+
+#[test]
+fn a_size_that_finds_no_room_is_put_off_before_the_message_is_sent() {
+    let mut session = session();
+    session.line(b"EHLO x");
+    let step = session.line(b"MAIL FROM:<a@example.com> SIZE=900");
+    let Next::Room(900, envelope) = step.next else { panic!("{step:?}") };
+    assert!(step.reply.is_none() && !session.in_transaction());
+    let step = session.room(*envelope, false);
+    assert_eq!(
+        step.reply.map(|reply| reply.to_string()).as_deref(),
+        Some("452 4.3.1 Too many large messages at once; try again")
+    );
+    assert!(matches!(step.event, Some(Event::MailRefused(sender, _)) if sender == "a@example.com"));
+    assert_eq!(codes(&mut session, &["RCPT TO:<b@example.net>", "MAIL FROM:<a@example.com> SIZE=900"]), [503, 250]);
+    assert!(session.in_transaction());
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub trait Store: Send + Sync {
     /// Keeps a new message. One that begins [`Begin::Leased`] has lease 1.
     fn put(&self, entry: Entry) -> Soon<'_, Result<(), StoreError>>;
 
-    /// Leases messages that are due, the longest due first, and no more than asked for.
+    /// Leases messages that are due, the longest due first, and no more than asked for. What is overdue comes in no order.
     fn lease(&self, ask: Ask) -> Soon<'_, Result<Vec<Lease>, StoreError>>;
 
     /// The message of an unfinished entry.

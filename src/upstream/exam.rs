@@ -179,7 +179,7 @@ pub enum Silence {
 /// Finds out about an upstream, each step within its time; nothing is sent and nothing is changed.
 pub async fn examine(settings: &Settings, site: &Site, senders: &[Address]) -> Exam {
     match settings.kind {
-        super::Kind::Ses => Exam::Ses(Box::new(ses::examine(settings, senders).await)),
+        super::Kind::Ses => Exam::Ses(Box::new(ses::examine(settings, site, senders).await)),
         super::Kind::Smtp => Exam::Smtp(Box::new(smtp::examine(settings, site).await)),
         super::Kind::Outbox => outbox::examine(settings),
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::mail::{Address, Envelope, Id, Message, Options, Outcomes, Sender, Soon};
+use crate::mail::{Address, Envelope, Id, Message, Options, Outcomes, Secret, Sender, Soon};
 
 pub use exam::{
     Account, Credentials, Details, Exam, Identity, SesExam, Sight, Silence, SmtpExam, SmtpFault, Stage, Validity,
@@ -74,6 +74,19 @@ pub struct Site {
     pub hostname: String,
     /// `[bounce] from`: the address that stands for the null sender with SES.
     pub bounce: Option<Address>,
+    /// Access keys for SES in the place of the SDK's own chain of sources.
+    pub keys: Option<Keys>,
+    /// The region of SES when neither settings nor the AWS environment say one.
+    pub region: Option<String>,
+}
+
+/// Access keys of an AWS account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// The access key's id.
+    pub id: String,
+    /// The secret access key.
+    pub secret: Secret,
 }
 
 /// What an upstream says it takes; nothing where it does not say.

@@ -187,6 +187,44 @@ fn many_large_messages_at_once_are_delivered_whole_or_put_off_in_bounded_memory(
 }
 
 #[test]
+fn a_message_that_says_its_size_is_put_off_at_mail_while_there_is_no_room_for_it() {
+    let fake = FakeSes::start(Profile::Today);
+    let gateway = limited(&fake, "memory = \"112MB\"");
+    let mail = "MAIL FROM:<a@example.com> SIZE=20000000";
+    let mut clients: Vec<Smtp> = (0..4).map(|_| Smtp::ready(gateway.port())).collect();
+    let codes: Vec<u16> = clients.iter_mut().map(|client| client.command(mail).code).collect();
+    assert_eq!(codes, [250, 250, 452, 452]);
+    let [first, second, third, fourth] = clients.as_mut_slice() else { panic!("four clients") };
+    assert_eq!(fourth.submit("a@example.com", &["b@example.net"], MAIL).code, 250, "a small one needs no room");
+    assert_eq!((first.command("RSET").code, third.command(mail).code), (250, 250), "RSET gives the room back");
+    let message = large(1, 20_000_000);
+    assert_eq!((third.command("RCPT TO:<b@example.net>").code, third.command("DATA").code), (250, 354));
+    assert_eq!(third.data(&message).code, 250);
+    assert_eq!(fourth.command(mail).code, 250, "so does the end of the message");
+    assert_eq!((second.command("NOOP").code, first.command(mail).code), (250, 452));
+    assert_eq!(second.command("QUIT").code, 221);
+    assert!(wait_until(PATIENCE, || first.command(mail).code == 250), "and the end of the session");
+    assert!(behind_received(&fake.accepted()[1].raw) == message);
+    assert_eq!(gateway.records("session", 3)[0]["status"], 452);
+}
+
+#[test]
+fn a_message_that_is_put_off_while_it_comes_gives_its_room_back_before_its_end() {
+    let fake = FakeSes::start(Profile::Today);
+    let gateway = limited(&fake, "memory = \"80MB\"\nmessage_size = \"20MB\"");
+    let (mut first, mut second) = (Smtp::ready(gateway.port()), Smtp::ready(gateway.port()));
+    assert_eq!(first.command("MAIL FROM:<a@example.com> SIZE=20000000").code, 250);
+    assert_eq!(second.command("MAIL FROM:<a@example.com> SIZE=19000000").code, 250);
+    // It takes the little that is left and is put off. So much is not in any socket's buffer when it has been sent.
+    let mut third = in_data(gateway.port());
+    third.send(&large(1, 19_000_000));
+    assert_eq!(second.command("RSET").code, 250);
+    assert_eq!(second.command("MAIL FROM:<a@example.com> SIZE=20000000").code, 250);
+    let reply = third.command(".");
+    assert!(starts(&reply, 452, "4.3.1 "), "{reply:?}");
+}
+
+#[test]
 fn the_largest_message_arrives_octet_for_octet_and_one_octet_more_is_refused() {
     let fake = FakeSes::start(Profile::Today);
     let gateway = Gateway::with_ses(&fake.endpoint());

@@ -20,7 +20,7 @@ const MAILS: usize = 500;
 const SESSIONS: usize = 10;
 
 /// A mail as Request Tracker 4 and its forerunners make it, with a field that nobody knows.
-const RT_MAIL: &str = "\
+pub const RT_MAIL: &str = "\
 From: \"Evan via RT\" <rt@example.com>
 To: requestor@example.net
 Subject: [example.com #42] Zombies

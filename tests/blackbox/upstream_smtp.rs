@@ -31,7 +31,11 @@ fn settings(port: u16) -> Settings {
 }
 
 async fn built(settings: &Settings) -> Arc<dyn Upstream> {
-    let site = Site { hostname: "relay.example.com".to_owned(), bounce: Some(address("bounces@example.com")) };
+    let site = Site {
+        hostname: "relay.example.com".to_owned(),
+        bounce: Some(address("bounces@example.com")),
+        ..Site::default()
+    };
     upstream::build(settings, &site).await.unwrap()
 }
 

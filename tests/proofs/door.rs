@@ -41,6 +41,7 @@ impl Door {
         let ses = Lint { upstream: "ses".to_owned(), who: "SES", mode: LintMode::Refuse, inspect: Arc::new(lint) };
         let size = Size(40_000_000);
         let intake = Intake {
+            traced: true,
             rules: RwLock::new(Arc::new(rules)),
             lints: vec![ses],
             hostname: HOSTNAME.to_owned(),

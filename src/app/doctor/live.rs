@@ -8,7 +8,7 @@ use crate::{
     upstream::{self, Attempt, Kind, Settings, Site},
 };
 
-use super::{CheckRow, Found, Look, Wish};
+use super::{CheckRow, Found, Look, Question};
 
 pub(super) const LIVE: CheckRow = CheckRow {
     name: "live",
@@ -48,14 +48,14 @@ pub(super) struct Answer {
 }
 
 /// Sends the message, if that is wished for.
-pub(super) async fn send(settings: &Settings, site: &Site, wish: &Wish) -> Sent {
+pub(super) async fn send(settings: &Settings, site: &Site, question: &Question) -> Sent {
     if settings.kind == Kind::Outbox || !settings.is_ses() {
         return Sent::Elsewhere;
     }
-    if !wish.live {
+    if !question.live {
         return Sent::No;
     }
-    let Some(from) = wish.senders.first().or(site.bounce.as_ref()) else { return Sent::Nobody };
+    let Some(from) = question.senders.first().or(site.bounce.as_ref()) else { return Sent::Nobody };
     let settings = Settings { attempt_timeout: settings.attempt_timeout.min(PATIENCE), ..settings.clone() };
     let built = match upstream::build(&settings, site).await {
         Ok(built) => built,
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn the_message_is_one_that_ses_takes() {
         let from = Address::parse("a@example.com").unwrap();
-        let site = Site { hostname: "relay.example.com".to_owned(), bounce: None };
+        let site = Site { hostname: "relay.example.com".to_owned(), ..Site::default() };
         let whole = message(Id::nil(), &from, &site).unwrap();
         let envelope = crate::mail::Envelope {
             recipients: vec![Address::parse(TAKES).unwrap()],

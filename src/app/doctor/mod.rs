@@ -24,12 +24,13 @@ use crate::{
     upstream::{self, Exam, Feedback, Site},
 };
 
+use super::outward;
 use line::Found;
 pub use line::{Line, State};
 
 /// What an operator wants to know.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct Question {
     /// Whom mail is to come from.
     pub senders: Vec<Address>,
     /// Whether a message is to be sent.
@@ -100,11 +101,11 @@ struct Subject {
 }
 
 /// Looks at everything. Only `live` sends something.
-pub async fn doctor(request: &Request, wish: Wish) -> Diagnosis {
+pub async fn doctor(request: &Request, question: Question) -> Diagnosis {
     let draft = config::draft(request);
     let broken = !draft.faults.is_empty() || !matches!(draft.rules, Some(Ok(_)));
     // A gateway with these settings would send nothing either.
-    let wish = Wish { live: wish.live && !broken, ..wish };
+    let question = Question { live: question.live && !broken, ..question };
     let store = draft.settings.as_ref().and_then(|settings| settings.store.as_ref()?.path().map(PathBuf::from));
     let store = match store {
         Some(path) => {
@@ -114,30 +115,31 @@ pub async fn doctor(request: &Request, wish: Wish) -> Diagnosis {
         }
         None => None,
     };
-    let subjects = subjects(&draft, wish).await;
+    let subjects = subjects(&draft, question).await;
     let gateway = Gateway { draft, file: config::file(request), store };
     Diagnosis { lines: judge(&gateway, &subjects), broken }
 }
 
 /// Finds out about all upstreams at once, in the order of the settings.
-async fn subjects(draft: &Draft, wish: Wish) -> Vec<Subject> {
+async fn subjects(draft: &Draft, question: Question) -> Vec<Subject> {
     let Some(settings) = &draft.settings else { return Vec::new() };
-    let site = settings.site();
+    let site = outward::site(settings);
     let mut looking = JoinSet::new();
     // Nobody asked for what stands in the place of a setting that cannot be read.
     let meant = settings.upstreams.iter().cloned().enumerate().filter(|(at, _)| !draft.is_doubtful(*at));
     for (at, one) in meant {
-        let (site, wish) = (site.clone(), wish.clone());
-        looking.spawn(async move { (at, subject(one, &site, wish).await) });
+        let (site, question) = (site.clone(), question.clone());
+        looking.spawn(async move { (at, subject(one, &site, question).await) });
     }
     let mut found = looking.join_all().await;
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, subject)| subject).collect()
 }
 
-async fn subject(settings: upstream::Settings, site: &Site, wish: Wish) -> Subject {
-    let senders = senders(&settings, site, &wish.senders);
-    let (exam, live) = tokio::join!(upstream::examine(&settings, site, &senders), live::send(&settings, site, &wish));
+async fn subject(settings: upstream::Settings, site: &Site, question: Question) -> Subject {
+    let senders = senders(&settings, site, &question.senders);
+    let (exam, live) =
+        tokio::join!(upstream::examine(&settings, site, &senders), live::send(&settings, site, &question));
     Subject { settings, exam, live, now: Timestamp::now() }
 }
 

@@ -73,7 +73,7 @@ fn nothing_is_to_be_done_where_all_is_well() {
 #[test]
 fn each_sender_is_looked_at_once() {
     let address = |text: &str| Address::parse(text).unwrap();
-    let site = Site { hostname: String::new(), bounce: Some(address("b@example.com")) };
+    let site = Site { bounce: Some(address("b@example.com")), ..Site::default() };
     let settings = Settings { feedback: Feedback::To(address("c@example.com")), ..Settings::default() };
     let found = senders(&settings, &site, &[address("a@example.com"), address("b@example.com")]);
     assert_eq!(found, ["a@example.com", "b@example.com", "c@example.com"].map(address));

@@ -12,11 +12,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::operator::Answer;
 
 use super::{
-    CommandRow,
+    CommandRow, Run,
     desk::{self, Show},
 };
 
-pub(super) const ROW: CommandRow = CommandRow { name: "queue", command, run };
+pub(super) const ROW: CommandRow = CommandRow { name: "queue", command, run: Run::Read(run) };
 
 fn command() -> Command {
     let verbs = [

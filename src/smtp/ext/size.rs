@@ -1,4 +1,5 @@
-//! SIZE (RFC 1870): the limit is told, and a message that says it is larger is refused before it is sent.
+//! SIZE (RFC 1870): the limit is told, and a message that says it is larger is refused before it is sent, one for which
+//! there is no room now put off.
 
 use crate::mail::{Enhanced, Reply};
 

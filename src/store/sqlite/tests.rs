@@ -125,6 +125,22 @@ async fn what_cannot_be_written_now_is_refused_and_later_taken() {
 }
 
 #[tokio::test]
+async fn on_a_full_disk_the_log_gives_back_the_room_that_it_once_took() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = || fs::metadata(folder.path().join("queue.db-wal")).unwrap().len();
+    // A folder of that name keeps the reserve from coming back, as a disk without room does.
+    fs::create_dir(folder.path().join("queue.db.reserve")).unwrap();
+    let store = open(folder.path()).unwrap();
+    assert!(log() > 0);
+    for _ in 0..2 {
+        let refused = store.put(entry(&["a@example.com"])).await;
+        assert!(matches!(refused, Err(StoreError::Full(_))), "{refused:?}");
+    }
+    assert_eq!(log(), 0);
+    fs::remove_dir(folder.path().join("queue.db.reserve")).unwrap();
+}
+
+#[tokio::test]
 async fn many_at_once_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(open(folder.path()).unwrap());

@@ -206,9 +206,10 @@ impl Desk {
         Ok(())
     }
 
-    /// Brings the write-ahead log into the database, so that it begins anew and does not grow.
+    /// Brings the write-ahead log into the database and cuts its file off: one that only began anew would keep the room
+    /// it ever had, and the reserve might never find its own again.
     fn shrink(&self) {
-        let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }
 
     /// Tells how much is in use, and whether there is room.

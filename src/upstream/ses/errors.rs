@@ -149,7 +149,7 @@ where
 fn answered(kind: &str, status: u16, text: &str) -> Outcome {
     let Class { code, enhanced, alarm, pressure, divisible } = classify(kind, status, text);
     let outcome = Outcome::refused(Reply::new(code, enhanced, &format!("SES: {text}")), format!("{kind}: {text}"));
-    Outcome { alarm, pressure, divisible, unverified: unverified(text), ..outcome }
+    Outcome { alarm, pressure, divisible, unverified: unverified(text), http: Some(status), ..outcome }
 }
 
 /// Whether SES answers and only does not tell of the account: the credentials may send but not look, the call came too

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::{
     mail::Address,
-    upstream::{Account, SesExam, Settings, Sight, Silence, sight},
+    upstream::{Account, SesExam, Settings, Sight, Silence, Site, sight},
 };
 
 use super::{
@@ -30,8 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const ALL: Duration = Duration::from_secs(30);
 
 /// Asks SES about itself and about the identities of these senders.
-pub(in crate::upstream) async fn examine(settings: &Settings, senders: &[Address]) -> SesExam {
-    let shared = setup::load(settings, PATIENCE).await;
+pub(in crate::upstream) async fn examine(settings: &Settings, site: &Site, senders: &[Address]) -> SesExam {
+    let shared = setup::load(settings, site, PATIENCE).await;
     let region = shared.region().map(|region| (region.to_string(), origin(settings)));
     let credentials = credentials::examine(settings, &shared).await;
     let witness = Witness::default();

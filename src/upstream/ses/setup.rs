@@ -3,16 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use aws_config::{
-    BehaviorVersion, Region, SdkConfig, retry::RetryConfig, sts::AssumeRoleProvider, timeout::TimeoutConfig,
+    BehaviorVersion, Region, SdkConfig, meta::region::RegionProviderChain, retry::RetryConfig, sts::AssumeRoleProvider,
+    timeout::TimeoutConfig,
 };
 use aws_sdk_sesv2::{
     Client,
-    config::{self, SharedCredentialsProvider, StalledStreamProtectionConfig},
+    config::{self, Credentials, SharedCredentialsProvider, StalledStreamProtectionConfig},
 };
 
 use crate::{
     mail::Period,
-    upstream::{Settings, SetupError, Site, Upstream, UpstreamRow},
+    upstream::{Keys, Settings, SetupError, Site, Upstream, UpstreamRow},
 };
 
 use super::{Wishes, client::Ses};
@@ -30,7 +31,7 @@ const CONNECT: Period = Period::seconds(10);
 const SESSION: &str = "headgate";
 
 async fn build(settings: &Settings, site: &Site) -> Result<Arc<dyn Upstream>, SetupError> {
-    let shared = load(settings, settings.attempt_timeout.0).await;
+    let shared = load(settings, site, settings.attempt_timeout.0).await;
     if shared.region().is_none() {
         let message = "no region: set region, or AWS_REGION, or a profile that has one".to_owned();
         return Err(SetupError { name: settings.name.clone(), message });
@@ -61,7 +62,7 @@ fn given(text: &str) -> Option<&str> {
 }
 
 /// What SES and STS have in common: region, credentials, time-outs. The endpoint is not: it is that of SES alone.
-pub(super) async fn load(settings: &Settings, patience: Duration) -> SdkConfig {
+pub(super) async fn load(settings: &Settings, site: &Site, patience: Duration) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT.0.min(patience))
         .operation_attempt_timeout(patience)
@@ -73,6 +74,11 @@ pub(super) async fn load(settings: &Settings, patience: Duration) -> SdkConfig {
         .timeout_config(timeouts);
     if let Some(region) = given(&settings.region) {
         loader = loader.region(Region::new(region.to_owned()));
+    } else if let Some(region) = &site.region {
+        loader = loader.region(RegionProviderChain::default_provider().or_else(Region::new(region.clone())));
+    }
+    if let Some(Keys { id, secret }) = &site.keys {
+        loader = loader.credentials_provider(Credentials::new(id, secret.reveal(), None, None, "given keys"));
     }
     if let Some(profile) = given(&settings.profile) {
         loader = loader.profile_name(profile);

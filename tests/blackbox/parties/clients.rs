@@ -3,8 +3,9 @@
 //! The message has CRLF line ends and goes out as it is, but for the dots that SMTP doubles. An exit status other than 0
 //! means that the server refused something; what it said is in the output.
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
+
+use super::fed;
 
 /// Seconds until a client gives up on a server that does not answer.
 const PATIENCE: &str = "60";
@@ -25,14 +26,14 @@ pub const CLIENTS: [(&str, Client); 4] = [
 
 /// Submits with Swaks, which prints the whole dialogue. An empty sender is the null sender, here and below.
 pub fn send_with_swaks(port: u16, from: &str, to: &[&str], message: &[u8]) -> Output {
-    run(swaks(port, from, to), &dot_stuffed(message))
+    fed(&mut swaks(port, from, to), &dot_stuffed(message))
 }
 
 /// The same, with MAIL, RCPT and DATA in one write where the server offers PIPELINING.
 pub fn send_with_pipelining_swaks(port: u16, from: &str, to: &[&str], message: &[u8]) -> Output {
     let mut swaks = swaks(port, from, to);
     swaks.arg("--pipeline");
-    run(swaks, &dot_stuffed(message))
+    fed(&mut swaks, &dot_stuffed(message))
 }
 
 fn swaks(port: u16, from: &str, to: &[&str]) -> Command {
@@ -51,7 +52,7 @@ pub fn send_with_curl(port: u16, from: &str, to: &[&str], message: &[u8]) -> Out
     curl.args(["--mail-from", from]);
     curl.args(to.iter().flat_map(|to| ["--mail-rcpt", to]));
     curl.arg(format!("smtp://127.0.0.1:{port}/{CLIENT_NAME}"));
-    run(curl, message)
+    fed(&mut curl, message)
 }
 
 /// Submits with Python's smtplib; what fails is an exception on standard error.
@@ -65,24 +66,7 @@ sys.exit(f'refused: {refused}' if refused else 0)
 ";
     let mut python = Command::new("python3");
     python.args(["-c", SCRIPT, CLIENT_NAME, PATIENCE, &port.to_string(), from]).args(to);
-    run(python, message)
-}
-
-/// Runs a client that reads its message from standard input.
-fn run(mut client: Command, message: &[u8]) -> Output {
-    client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = match client.spawn() {
-        Ok(child) => child,
-        Err(error) => panic!("{client:?} does not start: {error}; `scripts/install test` installs what tests need"),
-    };
-    let mut stdin = child.stdin.take().expect("stdin is a pipe");
-    std::thread::scope(|scope| {
-        // A client may talk before it has read all, and one that has failed no longer reads.
-        scope.spawn(move || {
-            let _ = stdin.write_all(message);
-        });
-        child.wait_with_output().expect("one's own child can be waited for")
-    })
+    fed(&mut python, message)
 }
 
 /// A message as it follows DATA (RFC 5321 section 4.5.2), with the end of data but its last CRLF, which Swaks adds.

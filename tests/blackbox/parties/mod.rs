@@ -1,4 +1,5 @@
-//! The other parties of a mail's way, and real ones: Postfix, an emulator of SES, and the clients people use.
+//! The other parties of a mail's way, and real ones: Postfix, Sendmail, Exim, an emulator of SES, and the clients people
+//! use.
 //!
 //! A party is a process of its own on a port of its own, ready when its constructor returns and gone when it is
 //! dropped. None knows anything of the gateway but a port. `scripts/install test` puts their programs in place; a
@@ -7,17 +8,21 @@
 #![allow(dead_code, reason = "each test file uses the parties it needs")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a party that cannot do its part fails the test")]
 
+pub mod apart;
 pub mod authority;
 pub mod clients;
 pub mod disk;
+pub mod exim;
 pub mod moto;
 pub mod next_hop;
 pub mod postfix;
+pub mod sendmail;
 pub mod sink;
+pub mod syslog;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,6 +67,63 @@ pub fn wait_until(patience: Duration, mut so: impl FnMut() -> bool) -> bool {
         }
         thread::sleep(GLANCE);
     }
+}
+
+/// A mail server that has a queue: what a test asks of it, whichever it is.
+pub trait MailServer {
+    /// The port of 127.0.0.1 where it takes mail by SMTP.
+    fn port(&self) -> u16;
+
+    /// Submits a message by its `sendmail` command, and has it tried once. The arguments are those after the choice of the
+    /// instance, such as `["-i", "-f", "a@example.com", "b@example.net"]`.
+    fn inject(&self, arguments: &[&str], message: &[u8]) -> Output;
+
+    /// Has all that waits tried again now.
+    fn run_queue(&self);
+
+    /// The recipients whose mail waits.
+    fn waiting(&self) -> Vec<String>;
+
+    /// All that it has logged.
+    fn log(&self) -> String;
+
+    /// Whether everything leaves the queue before the patience is over, bounces too; it is run again and again.
+    fn empties_its_queue(&self, patience: Duration) -> bool {
+        wait_until(patience, || {
+            self.run_queue();
+            self.waiting().is_empty()
+        })
+    }
+}
+
+/// Runs a command with this on its standard input.
+///
+/// # Panics
+/// When the program cannot be started; the message names it.
+pub fn fed(command: &mut Command, input: &[u8]) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => panic!("{command:?} does not start: {error}; `scripts/install test` installs what tests need"),
+    };
+    let mut stdin = child.stdin.take().expect("stdin is a pipe");
+    thread::scope(|scope| {
+        // One may talk before it has read all, and one that refuses its arguments does not read: its end tells.
+        scope.spawn(move || {
+            let _ = stdin.write_all(input);
+        });
+        child.wait_with_output().expect("one's own child can be waited for")
+    })
+}
+
+/// Whether an SMTP server greets on the port: some listen before they are able to answer.
+pub fn greets(port: u16) -> bool {
+    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
+    let mut code = [0; 3];
+    let in_time = stream.set_read_timeout(Some(PATIENCE)).is_ok() && stream.read_exact(&mut code).is_ok();
+    // A client that just leaves is logged as lost.
+    let _ = stream.write_all(b"QUIT\r\n");
+    in_time && &code == b"220"
 }
 
 /// A child process that ends with its guard. Only this child is killed, never a process found by its name.

@@ -5,8 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -14,7 +12,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{PATIENCE, free_port, wait_until};
+use super::{MailServer, PATIENCE, fed, free_port, greets, wait_until};
 
 const SYSTEM_SETTINGS: &str = "/etc/postfix";
 
@@ -64,13 +62,23 @@ impl Postfix {
 
     /// The same with further lines of main.cf, such as `("default_destination_concurrency_limit", "1")`, which win.
     pub fn start_with(relay_port: u16, settings: &[(&str, &str)]) -> Postfix {
+        let relay = format!("[127.0.0.1]:{relay_port}");
+        Postfix::begin("", &[&[("relayhost", relay.as_str())], settings].concat())
+    }
+
+    /// One that gives all mail to a service of its own, called `aws-email`: its line of master.cf.
+    pub fn to_pipe(service: &str, settings: &[(&str, &str)]) -> Postfix {
+        Postfix::begin(service, &[&[("default_transport", "aws-email")], settings].concat())
+    }
+
+    fn begin(service: &str, settings: &[(&str, &str)]) -> Postfix {
         let euid = fs::metadata("/proc/self").expect("/proc is mounted").uid();
         assert!(euid == 0, "a private Postfix needs root: run the tests as root, or leave out those named postfix");
         // Below /tmp, for the sake of its sockets: a path to one may have 107 octets.
         let folder = tempfile::Builder::new().prefix("headgate-postfix-").tempdir_in("/tmp").expect("/tmp is writable");
         let mut postfix = Postfix { folder, port: free_port(), master: None };
         postfix.lay_out().unwrap_or_else(|error| panic!("the folder of a private Postfix cannot be made: {error}"));
-        postfix.configure(relay_port, settings).expect("the new folder is writable");
+        postfix.configure(service, settings).expect("the new folder is writable");
         postfix.launch();
         postfix
     }
@@ -92,13 +100,7 @@ impl Postfix {
     /// `["-i", "-f", "a@example.com", "b@example.net"]`.
     pub fn inject(&self, arguments: &[&str], message: &[u8]) -> Output {
         let mut command = self.command("/usr/sbin/sendmail", "-C");
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("Postfix brings its sendmail");
-        let mut stdin = child.stdin.take().expect("stdin is a pipe");
-        // One that refuses its arguments does not read; its exit status tells.
-        let _ = stdin.write_all(message);
-        drop(stdin);
-        child.wait_with_output().expect("one's own child can be waited for")
+        fed(command.args(arguments), message)
     }
 
     /// The messages in the queue, each as the JSON object that postqueue prints of it.
@@ -162,7 +164,7 @@ impl Postfix {
         Ok(())
     }
 
-    fn configure(&self, relay_port: u16, settings: &[(&str, &str)]) -> std::io::Result<()> {
+    fn configure(&self, service: &str, settings: &[(&str, &str)]) -> std::io::Result<()> {
         let Postfix { folder, port, .. } = self;
         let (etc, folder) = (folder.path().join("etc"), folder.path().display());
         let mut main = format!(
@@ -191,7 +193,6 @@ smtp_dns_support_level = disabled
 smtp_host_lookup = native
 smtp_tls_security_level = may
 smtputf8_enable = yes
-relayhost = [127.0.0.1]:{relay_port}
 queue_run_delay = 1s
 minimal_backoff_time = 1s
 maximal_backoff_time = 2s
@@ -202,7 +203,7 @@ maximal_backoff_time = 2s
             main += &format!("{name} = {value}\n");
         }
         fs::write(etc.join("main.cf"), main)?;
-        fs::write(etc.join("master.cf"), format!("127.0.0.1:{port} inet n - n - - smtpd\n{SERVICES}"))
+        fs::write(etc.join("master.cf"), format!("127.0.0.1:{port} inet n - n - - smtpd\n{SERVICES}{service}\n"))
     }
 
     fn launch(&mut self) {
@@ -212,6 +213,44 @@ maximal_backoff_time = 2s
             .and_then(|text| text.trim().parse().ok());
         let ready = output.status.success() && wait_until(PATIENCE, || greets(self.port));
         assert!(ready, "Postfix does not start: {}\n{}", String::from_utf8_lossy(&output.stderr), self.log());
+    }
+}
+
+impl MailServer for Postfix {
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn inject(&self, arguments: &[&str], message: &[u8]) -> Output {
+        let before = self.log().len();
+        let output = Postfix::inject(self, arguments, message);
+        let tried = || self.log().get(before..).is_some_and(|log| log.contains(" status="));
+        assert!(!output.status.success() || wait_until(PATIENCE, tried), "{}", self.log());
+        output
+    }
+
+    fn run_queue(&self) {
+        self.flush();
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let parsed = |line: &String| serde_json::from_str::<serde_json::Value>(line).ok();
+        let recipients = self
+            .queue()
+            .iter()
+            .filter_map(parsed)
+            .flat_map(|mut mail| mail["recipients"].as_array_mut().map(std::mem::take).unwrap_or_default())
+            .collect::<Vec<_>>();
+        recipients.iter().filter_map(|one| one["address"].as_str().map(str::to_owned)).collect()
+    }
+
+    fn log(&self) -> String {
+        Postfix::log(self)
+    }
+
+    fn empties_its_queue(&self, patience: Duration) -> bool {
+        self.flush();
+        self.wait_queue_empty(patience)
     }
 }
 
@@ -233,16 +272,6 @@ fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap_or_else(|error| {
         panic!("{command:?} does not start: {error}; `scripts/install test` installs what tests need")
     })
-}
-
-/// Whether an SMTP server greets on the port: master listens before smtpd is able to answer.
-fn greets(port: u16) -> bool {
-    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
-    let mut code = [0; 3];
-    let in_time = stream.set_read_timeout(Some(PATIENCE)).is_ok() && stream.read_exact(&mut code).is_ok();
-    // A client that just leaves is logged as lost.
-    let _ = stream.write_all(b"QUIT\r\n");
-    in_time && &code == b"220"
 }
 
 /// The queue ids that the log shows taken and not yet removed.
