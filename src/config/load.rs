@@ -56,8 +56,11 @@ impl Draft {
             Some(rest) if rest.split_once(']').is_some_and(|(_, key)| key.starts_with('.')) => {
                 fault.message.starts_with(&own)
             }
-            // A wrong name of a section too: it may have been meant for this one.
-            _ => fault.to_string().to_ascii_lowercase().contains("upstream"),
+            // A name that is none may have been meant for an upstream; where a section can stand, that is told among others.
+            _ => {
+                let text = fault.to_string().to_ascii_lowercase();
+                text.contains("upstream") || text.contains("there is no setting")
+            }
         })
     }
 }
