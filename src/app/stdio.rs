@@ -65,7 +65,7 @@ pub async fn converse(loaded: Loaded, configured: bool) -> Result<(), StartError
     };
     let offer = super::offer(&settings, outward.queue.is_some());
     let client = Client::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "stdin");
-    let stream = io::join(io::stdin(), io::stdout());
+    let stream = Box::new(io::join(io::stdin(), io::stdout()));
     server::converse(stream, client, &Gate::new(&settings.limits), (offer, shared)).await;
     attempts.close();
     let _ = timeout(settings.delivery.drain.0, attempts.wait()).await;

@@ -6,28 +6,19 @@
 use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    io::{AsyncReadExt, AsyncWriteExt},
     time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
-    header,
-    intake::{Handed, Receipt, Refusal},
     mail::{Client, Enhanced, Id, Reply},
-    smtp::{Codec, Event, Item, Next, Session, Step, Transaction},
+    smtp::{Codec, Event, Item, Next, Session, Step},
 };
 
-use super::{
-    BareLineEnds,
-    admission::Share,
-    line,
-    listener::{House, Shared},
-};
+use super::{admission::Share, line, listener::House, wire::Wire};
 
 /// Octets read at once, and octets of replies gathered before they are sent.
 const PIECE: usize = 32 << 10;
-/// A message from this size on is prepared where it does not hold up other sessions.
-const HEAVY: usize = 256 << 10;
 
 /// What a connection ends with.
 enum Ending {
@@ -37,9 +28,9 @@ enum Ending {
     Closed,
 }
 
-pub(super) struct Connection<S> {
-    stream: S,
-    house: Arc<House>,
+pub(super) struct Connection {
+    stream: Wire,
+    pub(super) house: Arc<House>,
     codec: Codec,
     session: Session,
     out: Vec<u8>,
@@ -48,11 +39,11 @@ pub(super) struct Connection<S> {
     expected: usize,
     reading_data: bool,
     deadline: Instant,
-    began: Instant,
+    pub(super) began: Instant,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(super) fn new(stream: S, client: Client, house: Arc<House>) -> Self {
+impl Connection {
+    pub(super) fn new(stream: Wire, client: Client, house: Arc<House>) -> Self {
         let may_relay = house.settings.allow.iter().any(|network| network.0.contains(&client.address));
         let session = Session::new(Arc::clone(&house.offer), client, may_relay, Id::mint);
         let now = Instant::now();
@@ -219,50 +210,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         reply.enhanced() == Some(Enhanced(2, 1, 0)) && self.session.in_transaction()
     }
 
-    /// Hands a transaction in and logs what became of it.
-    async fn submit(&mut self, transaction: Transaction) -> Reply {
-        let (id, client, envelope) = (transaction.id, transaction.client.clone(), transaction.envelope.clone());
-        let size = transaction.raw.len();
-        let Shared { intake, sink, leaving, .. } = &self.house.shared;
-        let refuses_bare = self.house.settings.bare_line_ends == BareLineEnds::Refuse;
-        let prepare = || {
-            let time = jiff::ZonedDateTime::now();
-            if refuses_bare && let Some(refusal) = bare_refusal(&transaction.raw) {
-                return (Default::default(), Err(refusal));
-            }
-            intake.prepare(transaction, &time)
-        };
-        let (story, prepared) = if size >= HEAVY { tokio::task::block_in_place(prepare) } else { prepare() };
-        for rule in &story.trace.hits {
-            self.house.shared.metrics.rule_hit(rule);
-        }
-        for warning in &story.warnings {
-            tracing::warn!(%id, "{warning}");
-        }
-        let end = match prepared {
-            Ok(accepted) => Ok(tokio::select! {
-                receipt = sink.take(accepted, &story) => receipt,
-                () = leaving.cancelled() => interrupted(),
-            }),
-            Err(refusal) => Err(refusal),
-        };
-        let reply = match &end {
-            Ok(receipt) => receipt.reply.clone(),
-            Err(refusal) => refusal.reply.clone(),
-        };
-        let handed =
-            Handed { id, client: &client, envelope: &envelope, size: size as u64, duration: self.began.elapsed() };
-        let record = handed.record(story, &end);
-        let word = match (reply.is_positive(), record.outcome) {
-            (_, "discarded") => "discarded",
-            (true, _) => "accepted",
-            (false, _) => "refused",
-        };
-        self.house.shared.metrics.message(word);
-        self.house.shared.log.write(&record);
-        reply.with_suffix(&format!("(id {id})"))
-    }
-
     fn log_event(&self, event: Event) {
         let (record, word) = line::event_record(event, self.session.client());
         if let Some(word) = word {
@@ -285,27 +232,4 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.out.clear();
         written
     }
-}
-
-/// The receipt of a message whose attempt is not waited for.
-fn interrupted() -> Receipt {
-    Receipt {
-        reply: Reply::new(451, Enhanced(4, 4, 2), "Shutting down before the upstream has answered"),
-        outcome: "deferred",
-        reason: "ambiguous: the attempt was under way at the end of drain".to_owned(),
-        upstream: None,
-        remote_id: None,
-    }
-}
-
-/// The refusal of a message with a lone CR or LF, where the listener refuses these.
-fn bare_refusal(raw: &[u8]) -> Option<Refusal> {
-    let lone = header::lines(raw).find(|line| {
-        let ending = raw.get(line.content_end..line.end).unwrap_or_default();
-        !ending.is_empty() && ending != b"\r\n"
-    })?;
-    let number = memchr::memchr_iter(b'\n', raw.get(..lone.start).unwrap_or_default()).count() + 1;
-    let text = format!("Line {number} ends in a lone CR or LF (RFC 5321 section 2.3.8)");
-    let reply = Reply::new(554, Enhanced(5, 6, 0), &text);
-    Some(Refusal { reason: format!("bare_line_ends: {text}"), reply, outcome: "refused" })
 }

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
     time::timeout,
 };
@@ -21,6 +21,7 @@ use super::{
     Limits, Settings,
     admission::{Admission, Budget, Full},
     connection::Connection,
+    wire::Wire,
 };
 
 /// What every connection needs of the rest of the house.
@@ -132,10 +133,7 @@ impl Listener {
 }
 
 /// Talks with a client on this machine that came otherwise than to a listener.
-pub async fn converse<S>(stream: S, client: Client, gate: &Gate, (offer, shared): (Offer, Shared))
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+pub async fn converse(stream: Wire, client: Client, gate: &Gate, (offer, shared): (Offer, Shared)) {
     let house = House {
         settings: Settings { name: client.listener.clone(), ..Settings::default() },
         limits: gate.limits.clone(),
@@ -152,7 +150,8 @@ fn welcome(stream: TcpStream, peer: SocketAddr, gate: &Gate, house: &Arc<House>)
     match gate.admission.admit(address) {
         Ok(place) => {
             let _ = stream.set_nodelay(true);
-            let connection = Connection::new(stream, Client::new(address, &house.settings.name), Arc::clone(house));
+            let connection =
+                Connection::new(Box::new(stream), Client::new(address, &house.settings.name), Arc::clone(house));
             let metrics = Arc::clone(&shared.metrics);
             metrics.session_begins();
             shared.sessions.spawn(async move {

@@ -7,6 +7,8 @@ mod admission;
 mod connection;
 mod line;
 mod listener;
+mod submit;
+mod wire;
 
 pub use listener::{BindError, Gate, Listener, Shared, bind, converse};
 

@@ -8,7 +8,10 @@ mod smtputf8;
 
 use crate::mail::{Enhanced, Reply};
 
-use super::{command::Parameter, session::Offer};
+use super::{
+    command::Parameter,
+    session::{Offer, Session},
+};
 
 /// One extension.
 pub struct Extension {
@@ -17,7 +20,7 @@ pub struct Extension {
     /// Where it is defined.
     pub source: &'static str,
     /// What stands behind the keyword in EHLO; `None` when it is not offered.
-    pub offered: fn(&Offer) -> Option<String>,
+    pub offered: fn(&Session) -> Option<String>,
     /// The parameter of MAIL that it owns, and what that does.
     pub mail: Option<(&'static str, MailParameter)>,
 }

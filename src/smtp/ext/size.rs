@@ -8,7 +8,7 @@ use super::Extension;
 pub(super) const EXTENSION: Extension = Extension {
     keyword: "SIZE",
     source: "RFC 1870",
-    offered: |offer| Some(offer.message_size.to_string()),
+    offered: |session| Some(session.offer.message_size.to_string()),
     mail: Some(("SIZE", |value, offer, facts| {
         let digits = value.filter(|text| text.len() <= 20 && text.bytes().all(|octet| octet.is_ascii_digit()));
         let Some(digits) = digits else {

@@ -1,4 +1,6 @@
-use super::*;
+use bytes::Bytes;
+
+use super::{super::codec::DataFault, *};
 
 fn session() -> Session {
     let offer = Offer { hostname: "relay.example.com".to_owned(), message_size: 1000, recipients: 2, errors: 4 };

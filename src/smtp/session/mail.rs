@@ -1,0 +1,146 @@
+//! A transaction within a session: MAIL, RCPT, DATA (RFC 5321 section 3.3).
+
+use bytes::Bytes;
+
+use crate::mail::{Address, Enhanced, Envelope, Reply, Sender};
+
+use super::{
+    super::{
+        codec::DataFault,
+        command::{ForwardPath, Parameter},
+        ext,
+        transaction::{End, Event, Open, Transaction},
+    },
+    Next, SEQUENCE, Session, Step,
+};
+
+impl Session {
+    /// Answers a MAIL with a size: whether there is room for the message now (RFC 1870 section 6.1).
+    pub fn room(&mut self, envelope: Envelope, room: bool) -> Step {
+        if room {
+            return self.begin(envelope);
+        }
+        let event = Event::MailRefused(envelope.sender.to_string(), no_room());
+        Step::reply(no_room()).with(Some(event))
+    }
+
+    /// The sender of the open transaction.
+    pub fn sender(&self) -> Option<&Sender> {
+        self.open.as_ref().map(|open| &open.envelope.sender)
+    }
+
+    /// Answers a RCPT that was asked about: with the refusal, if there is one.
+    pub fn recipient(&mut self, address: Address, refusal: Option<Reply>) -> Step {
+        let Some(open) = &mut self.open else { return self.close(421, Enhanced(4, 3, 0), "Out of step") };
+        match refusal {
+            Some(reply) => {
+                open.refusal = Some(reply.clone());
+                Step::reply(reply)
+            }
+            None => {
+                open.envelope.recipients.push(address);
+                Step::reply(Reply::new(250, Enhanced(2, 1, 5), "Ok"))
+            }
+        }
+    }
+
+    /// Answers the end of the data.
+    pub fn data(&mut self, data: Result<Bytes, DataFault>, received: u64) -> Step {
+        let Some(open) = self.open.take() else { return self.close(421, Enhanced(4, 3, 0), "Out of step") };
+        let fault = match data {
+            Ok(raw) => {
+                let transaction =
+                    Transaction { id: open.id, client: self.client.clone(), envelope: open.envelope, raw };
+                return Step { reply: None, event: None, next: Next::Submit(Box::new(transaction)) };
+            }
+            Err(fault) => fault,
+        };
+        let reply = match fault {
+            DataFault::TooLarge => {
+                let text = format!("A message has at most {} octets here", self.offer.message_size);
+                Reply::new(552, Enhanced(5, 3, 4), &text)
+            }
+            DataFault::NoMemory => no_room(),
+        };
+        let event = Event::Ended(open, End::Refused(reply.clone(), received));
+        Step::reply(reply).with(Some(event))
+    }
+
+    pub(super) fn mail(&mut self, sender: Sender, parameters: &[Parameter]) -> Step {
+        let refusal = if !self.greeted {
+            Some(Reply::new(503, SEQUENCE, "Say EHLO or HELO first"))
+        } else if self.open.is_some() {
+            return Step::reply(Reply::new(503, SEQUENCE, "A transaction is open already; RSET ends it"));
+        } else if !self.may_relay {
+            let text = format!("[{}] may not relay through listener {}", self.client.address, self.client.listener);
+            Some(Reply::new(550, Enhanced(5, 7, 1), &text))
+        } else {
+            None
+        };
+        match refusal.map_or_else(|| ext::mail_facts(parameters, &self.offer), Err) {
+            Ok(facts) => {
+                let envelope = Envelope { sender, recipients: Vec::new(), smtputf8: facts.smtputf8 };
+                match facts.size {
+                    Some(size) => Step { reply: None, event: None, next: Next::Room(size, Box::new(envelope)) },
+                    None => self.begin(envelope),
+                }
+            }
+            Err(reply) => {
+                let event = Event::MailRefused(sender.to_string(), reply.clone());
+                Step::reply(reply).with(Some(event))
+            }
+        }
+    }
+
+    fn begin(&mut self, envelope: Envelope) -> Step {
+        self.open = Some(Open { id: (self.mint)(), envelope, refusal: None });
+        Step::reply(Reply::new(250, Enhanced(2, 1, 0), "Ok"))
+    }
+
+    pub(super) fn rcpt(&mut self, path: ForwardPath, parameters: &[Parameter]) -> Step {
+        let limit = self.offer.recipients;
+        let Some(open) = &mut self.open else { return Step::reply(Reply::new(503, SEQUENCE, "Say MAIL first")) };
+        let address = match path {
+            ForwardPath::Mailbox(address) => Ok(address),
+            ForwardPath::Postmaster => Address::from_parts("postmaster", &self.offer.hostname),
+        };
+        let checked = match (address, ext::rcpt_parameters(parameters)) {
+            (_, Err(reply)) => Err(reply),
+            (Err(error), _) => Err(Reply::new(553, Enhanced(5, 1, 3), &format!("<postmaster>: {error}"))),
+            (Ok(address), Ok(())) => Ok(address),
+        };
+        let reply = match checked {
+            Err(reply) => reply,
+            Ok(address) if open.envelope.recipients.contains(&address) => Reply::new(250, Enhanced(2, 1, 5), "Ok"),
+            Ok(_) if open.envelope.recipients.len() >= limit => Reply::new(
+                452,
+                Enhanced(4, 5, 3),
+                &format!("At most {limit} recipients a message; send the rest in another"),
+            ),
+            Ok(address) => return Step { reply: None, event: None, next: Next::Recipient(Box::new(address)) },
+        };
+        if !reply.is_positive() {
+            open.refusal = Some(reply.clone());
+        }
+        Step::reply(reply)
+    }
+
+    pub(super) fn begin_data(&mut self) -> Step {
+        match &mut self.open {
+            None => Step::reply(Reply::new(503, SEQUENCE, "Say MAIL and RCPT first")),
+            Some(open) if open.envelope.recipients.is_empty() => {
+                let reply = Reply::new(554, SEQUENCE, "No valid recipients");
+                open.refusal.get_or_insert_with(|| reply.clone());
+                Step::reply(reply)
+            }
+            Some(_) => {
+                let reply = Reply::plain(354, ["End the message with <CRLF>.<CRLF>"]);
+                Step { reply: Some(reply), event: None, next: Next::Data }
+            }
+        }
+    }
+}
+
+fn no_room() -> Reply {
+    Reply::new(452, Enhanced(4, 3, 1), "Too many large messages at once; try again")
+}

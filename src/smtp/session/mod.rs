@@ -1,0 +1,141 @@
+//! The session (RFC 5321 sections 3 and 4): commands in, steps out.
+
+mod greet;
+mod mail;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::mail::{Client, Enhanced, Id, Reply};
+
+use super::{
+    command::Command,
+    transaction::{End, Event, Open},
+};
+
+pub use step::{Next, Step};
+
+const OK: Enhanced = Enhanced(2, 0, 0);
+const SEQUENCE: Enhanced = Enhanced(5, 5, 1);
+
+/// What this server offers to every client of a listener.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Our own name.
+    pub hostname: String,
+    /// Octets of a message at most.
+    pub message_size: u64,
+    /// Recipients of a transaction at most.
+    pub recipients: usize,
+    /// Errors after which a session is closed.
+    pub errors: u32,
+}
+
+/// One conversation with a client.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) offer: Arc<Offer>,
+    pub(super) client: Client,
+    may_relay: bool,
+    mint: fn() -> Id,
+    greeted: bool,
+    open: Option<Open>,
+    errors: u32,
+}
+
+impl Session {
+    /// A session with a client that has just connected; `mint` makes the ids of its transactions.
+    pub fn new(offer: Arc<Offer>, client: Client, may_relay: bool, mint: fn() -> Id) -> Self {
+        Self { offer, client, may_relay, mint, greeted: false, open: None, errors: 0 }
+    }
+
+    /// The client, with what it said so far.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether a MAIL was accepted and its transaction has not ended.
+    pub fn in_transaction(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Answers a command line.
+    pub fn line(&mut self, line: &[u8]) -> Step {
+        let step = match Command::parse(line) {
+            Ok(command) => self.command(command),
+            Err(reply) => self.unreadable(line, reply),
+        };
+        self.count(step)
+    }
+
+    /// Answers a line that was no command: too long, or ended by a lone LF.
+    pub fn fault(&mut self, reply: Reply) -> Step {
+        self.count(Step::reply(reply))
+    }
+
+    /// Ends the session from our side: a time-out, a shut-down.
+    pub fn close(&mut self, code: u16, enhanced: Enhanced, text: &str) -> Step {
+        let reply = Reply::new(code, enhanced, &format!("{} {text}", self.offer.hostname));
+        Step { reply: Some(reply), event: self.abort(), next: Next::Close }
+    }
+
+    /// The client is gone.
+    pub fn lost(&mut self) -> Option<Event> {
+        self.abort()
+    }
+
+    fn command(&mut self, command: Command) -> Step {
+        match command {
+            Command::Ehlo(name) => self.ehlo(name),
+            Command::Helo(name) => {
+                let event = self.greet(name, false);
+                Step::reply(Reply::plain(250, [self.offer.hostname.clone()])).with(event)
+            }
+            Command::Mail(sender, parameters) => self.mail(sender, &parameters),
+            Command::Rcpt(path, parameters) => self.rcpt(path, &parameters),
+            Command::Data => self.begin_data(),
+            Command::Rset => Step::reply(Reply::new(250, OK, "Ok")).with(self.abort()),
+            Command::Noop => Step::reply(Reply::new(250, OK, "Ok")),
+            Command::Vrfy => Step::reply(Reply::new(252, Enhanced(2, 5, 0), "Cannot verify; send the mail and see")),
+            Command::Help => Step::reply(Reply::new(214, OK, "EHLO HELO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT")),
+            Command::Quit => {
+                let reply = Reply::new(221, OK, "Bye");
+                Step { reply: Some(reply), event: self.abort(), next: Next::Close }
+            }
+        }
+    }
+
+    fn unreadable(&mut self, line: &[u8], reply: Reply) -> Step {
+        let verb = line.get(..4).unwrap_or_default().to_ascii_uppercase();
+        if verb == b"RCPT"
+            && let Some(open) = &mut self.open
+        {
+            open.refusal = Some(reply.clone());
+        }
+        let written = String::from_utf8_lossy(line.get(4..).unwrap_or_default());
+        let path =
+            written.split_once('<').map_or(written.trim(), |(_, path)| path.split('>').next().unwrap_or_default());
+        let path = path.chars().take(256).collect();
+        let event = (verb == b"MAIL" && self.open.is_none()).then(|| Event::MailRefused(path, reply.clone()));
+        Step::reply(reply).with(event)
+    }
+
+    fn abort(&mut self) -> Option<Event> {
+        self.open.take().map(|open| Event::Ended(open, End::Aborted))
+    }
+
+    /// A client that makes nothing but errors is sent away. Refused mail is no error: a list may have many dead addresses.
+    fn count(&mut self, step: Step) -> Step {
+        if step.reply.as_ref().is_some_and(|reply| matches!(reply.code(), 500..=504 | 555)) {
+            self.errors += 1;
+        }
+        if self.errors <= self.offer.errors {
+            return step;
+        }
+        let aborted = self.abort();
+        let last = self.close(421, Enhanced(4, 7, 0), "Too many errors");
+        Step { event: step.event.or(aborted), ..last }
+    }
+}

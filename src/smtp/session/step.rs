@@ -1,0 +1,43 @@
+//! What a session asks of the server.
+
+use crate::mail::{Address, Envelope, Reply};
+
+use super::super::transaction::{Event, Transaction};
+
+/// What the server has to do: send the reply, log the event, go on as `next` says.
+#[derive(Debug)]
+pub struct Step {
+    /// What the client hears; nothing before a [`Next::Submit`], whose reply is its outcome.
+    pub reply: Option<Reply>,
+    /// What the log has to know.
+    pub event: Option<Event>,
+    /// How it goes on.
+    pub next: Next,
+}
+
+/// What the server reads next.
+#[derive(Debug)]
+pub enum Next {
+    /// A command.
+    Command,
+    /// The data of a message.
+    Data,
+    /// Nothing: see whether a message of so many octets finds room, and call [`Session::room`] with the answer.
+    Room(u64, Box<Envelope>),
+    /// Nothing: ask the rules about this recipient of that sender, and call [`Session::recipient`] with what they say.
+    Recipient(Box<Address>),
+    /// Nothing: hand the transaction in and answer with what became of it, then read a command.
+    Submit(Box<Transaction>),
+    /// Nothing more.
+    Close,
+}
+
+impl Step {
+    pub(super) fn reply(reply: Reply) -> Self {
+        Self { reply: Some(reply), event: None, next: Next::Command }
+    }
+
+    pub(super) fn with(self, event: Option<Event>) -> Self {
+        Self { event, ..self }
+    }
+}
