@@ -1,6 +1,7 @@
 //! The only place where the parts meet: build, run, reload, drain.
 
 mod desk;
+mod doctor;
 mod outward;
 mod post;
 mod reload;
@@ -16,6 +17,7 @@ use std::{
 };
 
 pub use desk::ask;
+pub use doctor::{CHECKS, CheckRow, Diagnosis, Line, Question, State, doctor};
 use outward::Outward;
 pub use post::{Post, Posted, Wish};
 use reload::Reload;

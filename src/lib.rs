@@ -40,6 +40,7 @@
 //! | an upstream | `upstream/x.rs` | [`upstream::UPSTREAMS`] | a test sends through it |
 //! | a log field | – | [`log::FIELDS`] | JSON and `%{name}x` show it |
 //! | a subcommand | `cli/x.rs` | `COMMANDS` | a transcript in `fixtures/cli` |
+//! | a check of the doctor | `app/doctor/x.rs` | [`app::CHECKS`] | `headgate doctor --help` in its transcript tells it |
 //! | a setting | – | the room's `Settings` | `config reference` describes it |
 
 // What a client, a file or a user gives must not be able to end the program.

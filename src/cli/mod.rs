@@ -6,6 +6,7 @@
 mod completions;
 mod config;
 mod desk;
+mod doctor;
 mod explain;
 mod explained;
 mod man;
@@ -70,6 +71,7 @@ const COMMANDS: &[CommandRow] = &[
     rules::ROW,
     queue::ROW,
     upstreams::ROW,
+    doctor::ROW,
     config::ROW,
     completions::ROW,
     man::ROW,

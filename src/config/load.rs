@@ -37,18 +37,55 @@ pub struct Loaded {
     pub rules: Arc<Rules>,
 }
 
+/// Settings as far as they can be read, with what is wrong with them.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// The settings; defaults stand in the place of what cannot be read. `None` when nothing can.
+    pub settings: Option<Settings>,
+    /// What is wrong with the settings.
+    pub faults: Vec<Fault>,
+    /// The rules they name, or what is wrong with those. `None` when it is not known which they name.
+    pub rules: Option<Result<Rules, Vec<Fault>>>,
+}
+
+impl Draft {
+    /// Whether an upstream may be another than was meant, since something said about it is wrong.
+    pub fn is_doubtful(&self, upstream: usize) -> bool {
+        let own = format!("upstream[{upstream}].");
+        self.faults.iter().any(|fault| match fault.message.strip_prefix("upstream[") {
+            Some(rest) if rest.split_once(']').is_some_and(|(_, key)| key.starts_with('.')) => {
+                fault.message.starts_with(&own)
+            }
+            // A name that is none may have been meant for an upstream; where a section can stand, that is told among others.
+            _ => {
+                let text = fault.to_string().to_ascii_lowercase();
+                text.contains("upstream") || text.contains("there is no setting")
+            }
+        })
+    }
+}
+
 /// Reads and checks all settings and the rules they name.
 ///
 /// # Errors
 /// All faults, each with file, line and column, or with the flag or variable it comes from.
 pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
-    let variable =
-        |name: &str| request.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    let file =
-        request.file.clone().or_else(|| variable("HEADGATE_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from));
-    let mut root = match &file {
-        Some(path) => tree::parse(&path.display().to_string(), &read_file(path, &Place::named("settings"))?)?,
-        None => Node::table(Place::named("settings")),
+    let Draft { settings, mut faults, rules, .. } = draft(request);
+    match (settings, rules) {
+        (Some(settings), Some(Ok(rules))) if faults.is_empty() => Ok(Loaded { settings, rules: Arc::new(rules) }),
+        (_, Some(Err(more))) => {
+            faults.extend(more);
+            Err(faults)
+        }
+        _ => Err(faults),
+    }
+}
+
+/// Reads all settings and the rules they name, for one who goes on with what can be read.
+pub fn draft(request: &Request) -> Draft {
+    let (file, mut root) = match root(request) {
+        Ok(read) => read,
+        Err(faults) => return Draft { faults, ..Draft::default() },
     };
     let mut faults = env::apply(&mut root, request);
     let (misshapen, mut defaulted): (Vec<_>, Vec<_>) = shape::straighten(&mut root).into_iter().unzip();
@@ -56,7 +93,9 @@ pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
     faults.extend(misshapen);
     faults.extend(partial.faults);
     defaulted.extend(partial.defaulted);
-    let (Some(mut settings), root) = (partial.value, partial.rest) else { return Err(faults) };
+    let (Some(mut settings), root) = (partial.value, partial.rest) else {
+        return Draft { faults, ..Draft::default() };
+    };
     let base = file.as_deref().and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
     if settings.delivery.mode == Mode::Direct && root.child("store").is_none() {
         settings.store = None;
@@ -64,14 +103,24 @@ pub fn load(request: &Request) -> Result<Loaded, Vec<Fault>> {
     settings.resolve(&base);
     faults.extend(check::check(&settings, &root, &defaulted));
     faults.sort_by_key(|fault| fault.place.line_and_column());
-    match rules(&settings, &root) {
-        Ok(rules) if faults.is_empty() => Ok(Loaded { settings, rules: Arc::new(rules) }),
-        Ok(_) => Err(faults),
-        Err(more) => {
-            faults.extend(more);
-            Err(faults)
-        }
-    }
+    let rules = Some(rules(&settings, &root));
+    Draft { settings: Some(settings), faults, rules }
+}
+
+/// The settings file that a request names.
+pub fn file(request: &Request) -> Option<PathBuf> {
+    let variable = request.environment.iter().find(|(name, _)| name == "HEADGATE_CONFIG").map(|(_, value)| value);
+    request.file.clone().or_else(|| variable.filter(|path| !path.is_empty()).map(PathBuf::from))
+}
+
+/// The settings file, if there is one, and what stands in it.
+fn root(request: &Request) -> Result<(Option<PathBuf>, Node), Vec<Fault>> {
+    let file = file(request);
+    let root = match &file {
+        Some(path) => tree::parse(&path.display().to_string(), &read_file(path, &Place::named("settings"))?)?,
+        None => Node::table(Place::named("settings")),
+    };
+    Ok((file, root))
 }
 
 fn read_file(path: &Path, place: &Place) -> Result<String, Vec<Fault>> {
@@ -109,4 +158,29 @@ fn rules(settings: &Settings, root: &Node) -> Result<Rules, Vec<Fault>> {
 fn unknown(shipped: &str) -> String {
     let known: Vec<&str> = crate::rules::BUILTINS.iter().map(|(name, _)| *name).collect();
     format!("rules.files: there is no builtin:{shipped}; shipped are {}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstream_is_doubtful_when_something_said_of_it_is_wrong() {
+        let request =
+            |set: &[&str]| Request { set: set.iter().map(|pair| (*pair).to_owned()).collect(), ..Request::default() };
+        for (set, doubtful) in [
+            ("upstream.default.rate=14", false),
+            ("limits.recipients=many", false),
+            ("upstream.default.rate=fast", true),
+            ("upstream.default.regoin=eu-west-1", true),
+            ("upstrem.default.kind=outbox", true),
+            ("upstream.default.kind=outbox", true),
+        ] {
+            let draft = draft(&request(&[set]));
+            assert_eq!(draft.is_doubtful(0), doubtful, "{set}: {:?}", draft.faults);
+        }
+        let second = Fault::new(&Place::named("x"), "upstream[1].kind: unknown");
+        let draft = Draft { faults: vec![second], ..Draft::default() };
+        assert_eq!([draft.is_doubtful(0), draft.is_doubtful(1)], [false, true]);
+    }
 }

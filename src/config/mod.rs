@@ -11,7 +11,7 @@ mod shape;
 
 use std::path::PathBuf;
 
-pub use load::{Loaded, Request, load};
+pub use load::{Draft, Loaded, Request, draft, file, load};
 pub use reference::reference;
 
 use crate::{bounce, console, delivery, log, rules, server, store, upstream};

@@ -45,7 +45,7 @@ pub use entry::{
 use entry::{BATCH, INTERRUPTED};
 pub use error::StoreError;
 pub use memory::Memory;
-pub use sqlite::Sqlite;
+pub use sqlite::{Probe, Sqlite, probe};
 pub use view::{Account, Counts, Filter, RecipientView, State, Status, Summary, TryView};
 
 use jiff::Timestamp;

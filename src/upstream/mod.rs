@@ -3,11 +3,14 @@
 //! A message and its recipients go in, [`Outcomes`] come out. An upstream never sleeps, retries or sees a store, and
 //! it decides nothing about the next attempt.
 
+mod certificate;
+mod exam;
 mod feedback;
 mod outbox;
 mod rate;
 mod ses;
 mod settings;
+mod sight;
 mod smtp;
 
 use std::sync::Arc;
@@ -16,6 +19,10 @@ use bytes::Bytes;
 
 use crate::mail::{Address, Envelope, Id, Message, Options, Outcomes, Secret, Sender, Soon};
 
+pub use exam::{
+    Account, Credentials, Details, Exam, Identity, SesExam, Sight, Silence, SmtpExam, SmtpFault, Stage, Validity,
+    examine,
+};
 pub use feedback::Feedback;
 pub use rate::Rate;
 pub use ses::{Finding, Severity, lint};

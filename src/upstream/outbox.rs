@@ -12,7 +12,7 @@ use std::{
 
 use crate::mail::{Enhanced, Envelope, Message, Outcome, Outcomes, Reply, Soon};
 
-use super::{Attempt, Capacity, Finding, Settings, SetupError, Upstream, UpstreamRow, ses};
+use super::{Attempt, Capacity, Exam, Finding, Settings, SetupError, Upstream, UpstreamRow, ses};
 
 pub(super) const ROW: UpstreamRow = UpstreamRow {
     kind: "outbox",
@@ -72,6 +72,26 @@ impl Upstream for Outbox {
         let found = fs::metadata(&new).map_err(|error| format!("the Maildir {}: {error}", new.display()));
         Box::pin(std::future::ready(found.map(|_| Capacity::default())))
     }
+}
+
+/// Looks whether a file can be written in the Maildir, or where it would be made.
+pub(super) fn examine(settings: &Settings) -> Exam {
+    let temporary = settings.path.join("tmp");
+    let present = temporary.is_dir();
+    let folder = if present { Some(temporary.as_path()) } else { temporary.ancestors().find(|folder| folder.exists()) };
+    let folder = folder.unwrap_or(Path::new("."));
+    let written = try_out(folder).map_err(|error| format!("{}: {error}", folder.display()));
+    Exam::Outbox { present, written }
+}
+
+fn try_out(folder: &Path) -> io::Result<()> {
+    let file = folder.join(format!("headgate-doctor.{}", std::process::id()));
+    let written = File::create_new(&file).and_then(|mut open| {
+        open.write_all(b"a try\n")?;
+        open.sync_all()
+    });
+    let _ = fs::remove_file(&file);
+    written
 }
 
 /// Writes the message and gives the name of its file.

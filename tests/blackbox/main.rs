@@ -18,6 +18,7 @@ mod clients;
 mod commands;
 mod delivery;
 mod dialogues;
+mod doctor;
 mod durable;
 mod exim_server;
 mod hostile;

@@ -6,6 +6,7 @@
 mod bodies;
 mod fault;
 mod lease;
+mod probe;
 mod put;
 mod read;
 mod reserve;
@@ -27,6 +28,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::mail::{Id, Message, Size, Soon};
+
+pub use probe::{Probe, probe};
 
 use self::{
     bodies::{Bodies, SMALL, sync_folder},

@@ -103,6 +103,28 @@ pub(super) fn bring_up(connection: &mut Connection, path: &str) -> Result<(), St
         .map_err(|error| fault(&error))
 }
 
+/// Whether a file that begins with these octets is a store of ours or nothing yet. SQLite itself would make files beside
+/// it, and whoever looks may not be the user who has to write them later (SQLite, "Database File Format", section 1.3).
+pub(super) fn recognize(begin: &[u8], path: &str) -> Result<(), StoreError> {
+    let number = |at: usize| Some(i64::from(u32::from_be_bytes(begin.get(at..at + 4)?.try_into().ok()?)));
+    if begin.is_empty() {
+        return Ok(());
+    }
+    let fields = begin.starts_with(b"SQLite format 3\0").then(|| Some((number(28)?, number(60)?, number(68)?)));
+    let Some((pages, found, application)) = fields.flatten() else {
+        return Err(StoreError::Corrupt(format!("{path} is no database")));
+    };
+    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+    if found > known {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+    }
+    // A database of one page has no table yet.
+    if application != APPLICATION && pages > 1 {
+        return Err(StoreError::Corrupt(format!("{path} is a database of another program")));
+    }
+    Ok(())
+}
+
 fn version(connection: &Connection) -> Result<i64, StoreError> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(|error| fault(&error))
 }

@@ -117,7 +117,7 @@ pub(super) fn outcome<E>(error: &SdkError<E, HttpResponse>) -> Outcome
 where
     E: ProvideErrorMetadata + StdError + 'static,
 {
-    let cause = chain(error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let cause = words(error);
     match error {
         SdkError::ServiceError(service) => {
             let status = service.raw().status().as_u16();
@@ -219,6 +219,11 @@ fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (d
         next = one.source();
         Some(one)
     })
+}
+
+/// An error and its causes in words.
+pub(super) fn words(error: &(dyn StdError + 'static)) -> String {
+    chain(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Whether the request cannot have reached SES.

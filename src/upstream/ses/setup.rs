@@ -1,6 +1,6 @@
 //! The client of the SDK, as the settings want it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use aws_config::{
     BehaviorVersion, Region, SdkConfig, meta::region::RegionProviderChain, retry::RetryConfig, sts::AssumeRoleProvider,
@@ -31,25 +31,30 @@ const CONNECT: Period = Period::seconds(10);
 const SESSION: &str = "headgate";
 
 async fn build(settings: &Settings, site: &Site) -> Result<Arc<dyn Upstream>, SetupError> {
-    let shared = load(settings, site).await;
+    let shared = load(settings, site, settings.attempt_timeout.0).await;
     if shared.region().is_none() {
         let message = "no region: set region, or AWS_REGION, or a profile that has one".to_owned();
         return Err(SetupError { name: settings.name.clone(), message });
     }
-    let mut own = config::Builder::from(&shared);
-    if let Some(endpoint) = given(&settings.endpoint_url) {
-        own = own.endpoint_url(endpoint);
-    }
-    if let Some(role) = given(&settings.role_arn) {
-        own = own.credentials_provider(assumed(settings, role, &shared).await);
-    }
     Ok(Arc::new(Ses {
         name: settings.name.clone(),
-        client: Client::from_conf(own.build()),
+        client: Client::from_conf(configure(settings, &shared).await.build()),
         wishes: Wishes::of_settings(settings),
         feedback: settings.feedback.clone(),
         bounce: site.bounce.clone(),
     }))
+}
+
+/// What only SES's client has: its endpoint, and the role that calls are made in.
+pub(super) async fn configure(settings: &Settings, shared: &SdkConfig) -> config::Builder {
+    let mut own = config::Builder::from(shared);
+    if let Some(endpoint) = given(&settings.endpoint_url) {
+        own = own.endpoint_url(endpoint);
+    }
+    if let Some(role) = given(&settings.role_arn) {
+        own = own.credentials_provider(assumed(settings, role, shared).await);
+    }
+    own
 }
 
 fn given(text: &str) -> Option<&str> {
@@ -57,11 +62,11 @@ fn given(text: &str) -> Option<&str> {
 }
 
 /// What SES and STS have in common: region, credentials, time-outs. The endpoint is not: it is that of SES alone.
-async fn load(settings: &Settings, site: &Site) -> SdkConfig {
+pub(super) async fn load(settings: &Settings, site: &Site, patience: Duration) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT.0)
-        .operation_attempt_timeout(settings.attempt_timeout.0)
-        .operation_timeout(settings.attempt_timeout.0)
+        .connect_timeout(CONNECT.0.min(patience))
+        .operation_attempt_timeout(patience)
+        .operation_timeout(patience)
         .build();
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
         .retry_config(RetryConfig::disabled())
@@ -82,7 +87,7 @@ async fn load(settings: &Settings, site: &Site) -> SdkConfig {
 }
 
 /// Credentials of the role, renewed by the SDK before they end.
-async fn assumed(settings: &Settings, role: &str, shared: &SdkConfig) -> SharedCredentialsProvider {
+pub(super) async fn assumed(settings: &Settings, role: &str, shared: &SdkConfig) -> SharedCredentialsProvider {
     let mut builder = AssumeRoleProvider::builder(role).session_name(SESSION).configure(shared);
     if let Some(external) = given(&settings.external_id) {
         builder = builder.external_id(external);

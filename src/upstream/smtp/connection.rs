@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
@@ -39,7 +39,12 @@ pub(super) struct Caller {
 pub(super) struct Peer {
     pub wire: Wire,
     pub offer: Offer,
+    /// What the server showed, with TLS.
+    pub certificate: Option<CertificateDer<'static>>,
 }
+
+/// A stream, and the certificate that its server showed.
+type Secured = (Box<dyn Stream>, Option<CertificateDer<'static>>);
 
 impl Caller {
     /// From the settings.
@@ -64,24 +69,26 @@ impl Caller {
     /// The outcome for all recipients.
     pub async fn connect(&self) -> Result<Peer, Box<Outcome>> {
         let stream: Box<dyn Stream> = Box::new(self.dial().await?);
-        let mut wire = Wire::new(match self.tls {
+        let (stream, mut certificate) = match self.tls {
             Tls::Implicit => self.secured(stream).await?,
-            _ => stream,
-        });
+            _ => (stream, None),
+        };
+        let mut wire = Wire::new(stream);
         let greeting = wire.response().await.map_err(|error| reply::broken("greeting", &error))?;
         if !greeting.is_positive() {
             return Err(reply::unwilling("greeting", &greeting));
         }
         let mut offer = self.ehlo(&mut wire).await?;
         if self.tls == Tls::Starttls {
-            wire = Wire::new(self.start_tls(wire, &offer).await?);
+            let (stream, shown) = self.start_tls(wire, &offer).await?;
+            (wire, certificate) = (Wire::new(stream), shown);
             // What was offered in the clear does not count (RFC 3207 section 4.2).
             offer = self.ehlo(&mut wire).await?;
         }
         if !self.settings.username.is_empty() {
             self.login(&mut wire, &offer).await?;
         }
-        Ok(Peer { wire, offer })
+        Ok(Peer { wire, offer, certificate })
     }
 
     async fn dial(&self) -> Result<TcpStream, Box<Outcome>> {
@@ -102,7 +109,7 @@ impl Caller {
         if response.is_positive() { Ok(Offer::of(&response)) } else { Err(reply::unwilling("EHLO", &response)) }
     }
 
-    async fn start_tls(&self, mut wire: Wire, offer: &Offer) -> Result<Box<dyn Stream>, Box<Outcome>> {
+    async fn start_tls(&self, mut wire: Wire, offer: &Offer) -> Result<Secured, Box<Outcome>> {
         if !offer.starttls {
             return Err(reply::no_tls("the server does not offer STARTTLS"));
         }
@@ -116,13 +123,15 @@ impl Caller {
         self.secured(stream).await
     }
 
-    async fn secured(&self, stream: Box<dyn Stream>) -> Result<Box<dyn Stream>, Box<Outcome>> {
+    async fn secured(&self, stream: Box<dyn Stream>) -> Result<Secured, Box<Outcome>> {
         let host = &self.hop.host;
         let fault = |error: &dyn std::fmt::Display| reply::no_tls(&format!("{host}: {error}"));
         let connector = self.connector.as_ref().ok_or_else(|| fault(&"there is no TLS here"))?;
         let name = ServerName::try_from(host.clone()).map_err(|error| fault(&error))?;
         let secured = connector.connect(name, stream).await.map_err(|error| fault(&error))?;
-        Ok(Box::new(secured))
+        let (_, session) = secured.get_ref();
+        let certificate = session.peer_certificates().and_then(<[_]>::first).cloned().map(CertificateDer::into_owned);
+        Ok((Box::new(secured), certificate))
     }
 
     /// AUTH PLAIN (RFC 4616), else LOGIN.

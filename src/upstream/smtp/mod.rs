@@ -6,6 +6,7 @@
 
 mod connection;
 mod data;
+mod exam;
 mod next_hop;
 mod pool;
 mod reply;
@@ -36,6 +37,9 @@ use pool::Pool;
 use transaction::{Letter, Progress};
 
 pub use next_hop::NextHop;
+
+pub(super) use exam::examine;
+pub(super) use tls::connector;
 
 pub(super) const ROW: UpstreamRow = UpstreamRow {
     kind: "smtp",

@@ -13,7 +13,7 @@ use tokio_rustls::TlsConnector;
 ///
 /// # Errors
 /// There are no authorities to trust, in words for the operator.
-pub(super) fn connector(ca_file: &Path) -> Result<TlsConnector, String> {
+pub(in crate::upstream) fn connector(ca_file: &Path) -> Result<TlsConnector, String> {
     let roots = if ca_file.as_os_str().is_empty() { system()? } else { from_file(ca_file)? };
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()

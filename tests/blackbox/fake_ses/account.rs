@@ -22,14 +22,32 @@ impl Default for Account {
     }
 }
 
+/// What the account may do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// Whether it is out of the sandbox.
+    pub production: bool,
+    /// Whether sending is on.
+    pub sending: bool,
+    /// HEALTHY, PROBATION or SHUTDOWN.
+    pub enforcement: &'static str,
+}
+
+impl Default for Standing {
+    /// A healthy account in production.
+    fn default() -> Self {
+        Self { production: true, sending: true, enforcement: "HEALTHY" }
+    }
+}
+
 impl Account {
-    /// The GetAccount response of a healthy account in production.
-    pub(super) fn json(&self) -> Value {
+    /// The GetAccount response.
+    pub(super) fn json(&self, standing: Standing) -> Value {
         json!({
             "DedicatedIpAutoWarmupEnabled": false,
-            "EnforcementStatus": "HEALTHY",
-            "ProductionAccessEnabled": true,
-            "SendingEnabled": true,
+            "EnforcementStatus": standing.enforcement,
+            "ProductionAccessEnabled": standing.production,
+            "SendingEnabled": standing.sending,
             "SendQuota": {
                 "Max24HourSend": self.max_24_hour_send,
                 "MaxSendRate": self.max_send_rate,
@@ -40,8 +58,8 @@ impl Account {
 }
 
 /// The answer to a principal that may send but not look.
-pub(super) fn denied() -> Refusal {
+pub(super) fn denied(action: &str) -> Refusal {
     let who = "arn:aws:iam::123456789012:user/gateway";
-    let message = format!("User: {who} is not authorized to perform: ses:GetAccount");
+    let message = format!("User: {who} is not authorized to perform: {action}");
     Refusal::new(403, "AccessDeniedException", message)
 }

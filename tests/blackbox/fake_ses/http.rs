@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -18,15 +18,17 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-use super::account;
 use super::answer::{Answer, Claim, Refusal};
 use super::call::{Call, Fate};
+use super::identities;
 use super::law::Law;
 use super::request::{self, Credential};
-use super::{Setup, Shared, locked};
+use super::{Setup, Shared, account, locked};
 
 const SEND: &str = "/v2/email/outbound-emails";
 const ACCOUNT: &str = "/v2/email/account";
+const IDENTITIES: &str = "/v2/email/identities";
+const LIST: &str = "/v2/email/list-identities";
 /// Room for a message well over SES's limit, in base64: that it is too long must be `law`'s finding.
 const BODY: usize = 96 * 1024 * 1024;
 
@@ -76,30 +78,71 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>) {
 
 async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answered, Cut> {
     let path = request.uri().path();
-    let (send, quota) = (path.ends_with(SEND), path.ends_with(ACCOUNT));
     match *request.method() {
-        Method::POST if send => take(shared, request).await,
-        Method::GET if quota => Ok(look(&shared, &request).await),
-        _ => {
-            let message = "The requested operation is not recognized by the service.";
-            let unknown = Refusal::new(404, "UnknownOperationException", message);
-            Ok(refused(&shared, &unknown))
+        Method::POST if path.ends_with(SEND) => take(shared, request).await,
+        Method::GET => {
+            let path = path.to_owned();
+            Ok(look(&shared, request.headers(), (&path, &[])).await)
         }
+        // The list is asked for by a body: it may hold a filter.
+        Method::POST if path.ends_with(LIST) => {
+            let (head, body) = request.into_parts();
+            let Ok(body) = whole(body).await else { return Err(Cut) };
+            Ok(look(&shared, &head.headers, (LIST, &body)).await)
+        }
+        _ => Ok(refused(&shared, &unknown())),
     }
 }
 
-/// GetAccount.
-async fn look(shared: &Shared, request: &Request<Incoming>) -> Answered {
-    shared.book.count(|counts| counts.account += 1);
+fn unknown() -> Refusal {
+    Refusal::new(404, "UnknownOperationException", "The requested operation is not recognized by the service.")
+}
+
+/// GetAccount, ListEmailIdentities and GetEmailIdentity.
+async fn look(shared: &Shared, headers: &HeaderMap, (path, body): (&str, &[u8])) -> Answered {
+    if path.ends_with(ACCOUNT) {
+        shared.book.count(|counts| counts.account += 1);
+    }
     let setup = locked(&shared.setup).clone();
     pause(setup.latency).await;
-    if Credential::of(request.headers()).is_none() {
-        refused(shared, &request::unauthorized())
-    } else if setup.account_denied {
-        refused(shared, &account::denied())
-    } else {
-        reply(shared, StatusCode::OK, &setup.account.json())
+    let wished = setup.look_error.map(|(status, kind, message)| Refusal::new(status, kind, message));
+    let told = match (Credential::of(headers), seen(&setup, path, body)) {
+        (None, _) => Err(request::unauthorized()),
+        (Some(_), _) if wished.is_some() => Err(wished.unwrap_or_else(unknown)),
+        (Some(_), Some((action, told))) if !setup.denied.contains(action) => told,
+        (Some(_), Some((action, _))) => Err(account::denied(action)),
+        (Some(_), None) => Err(unknown()),
+    };
+    let mut answer = match told {
+        Ok(content) => reply(shared, StatusCode::OK, &content),
+        Err(refusal) => refused(shared, &refusal),
+    };
+    if setup.clock_ahead != 0
+        && let Some(date) = date(setup.clock_ahead)
+    {
+        answer.headers_mut().insert(DATE, date);
     }
+    answer
+}
+
+/// The action that a look needs, and what it shows.
+fn seen(setup: &Setup, path: &str, body: &[u8]) -> Option<(&'static str, Result<Value, Refusal>)> {
+    let all = &setup.identities;
+    if path.ends_with(ACCOUNT) {
+        Some(("ses:GetAccount", Ok(setup.account.json(setup.standing))))
+    } else if path.ends_with(LIST) {
+        let asked: Value = serde_json::from_slice(body).unwrap_or_default();
+        Some(("ses:ListEmailIdentities", Ok(identities::page(all, &asked, setup.page))))
+    } else {
+        let (_, name) = path.split_once(IDENTITIES)?;
+        Some(("ses:GetEmailIdentity", identities::one(all, name.strip_prefix('/')?)))
+    }
+}
+
+/// A Date field (RFC 9110 section 5.6.7) of a clock that is so many seconds ahead.
+fn date(ahead: i64) -> Option<HeaderValue> {
+    let now = jiff::Timestamp::now().checked_add(jiff::SignedDuration::from_secs(ahead)).ok()?;
+    HeaderValue::from_str(&now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()).ok()
 }
 
 /// SendEmail.

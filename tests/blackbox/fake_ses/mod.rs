@@ -1,6 +1,7 @@
 //! A strict fake of Amazon SES (API v2) on a loopback port.
 //!
-//! Enters: HTTP requests for SendEmail (raw content) and GetAccount, and a test's wishes for the answers.
+//! Enters: HTTP requests for SendEmail (raw content), for the account and for its identities, and a test's wishes for the
+//! answers.
 //! Leaves: SES's answers, and a record of every send call that a test may question.
 //! It must not know the product: it uses none of its code, so that the two can disagree.
 //!
@@ -21,6 +22,7 @@ mod book;
 mod call;
 mod fields;
 mod http;
+mod identities;
 mod ids;
 mod law;
 mod names;
@@ -38,10 +40,11 @@ use tokio::sync::{oneshot, watch};
 
 #[allow(unused_imports)] // As above: not every user names every type.
 pub use self::{
-    account::Account,
+    account::{Account, Standing},
     answer::{Answer, Refusal},
     book::Counts,
     call::{Call, Fate},
+    identities::Identity,
 };
 
 use self::answer::Plan;
@@ -146,9 +149,36 @@ impl FakeSes {
         locked(&self.shared.setup).account = account;
     }
 
+    /// What GetAccount says besides the quota.
+    pub fn set_standing(&self, standing: Standing) {
+        locked(&self.shared.setup).standing = standing;
+    }
+
+    /// The identities that there are, and how many a page of their list holds at most.
+    pub fn set_identities(&self, identities: impl IntoIterator<Item = Identity>, page: usize) {
+        let mut setup = locked(&self.shared.setup);
+        setup.identities = identities.into_iter().collect();
+        setup.page = page;
+    }
+
     /// Whether GetAccount is answered with 403.
     pub fn deny_account(&self, deny: bool) {
-        locked(&self.shared.setup).account_denied = deny;
+        self.deny(if deny { &["ses:GetAccount"] } else { &[] });
+    }
+
+    /// The looks that IAM does not allow. Replaces the earlier set.
+    pub fn deny(&self, actions: &[&'static str]) {
+        locked(&self.shared.setup).denied = actions.iter().copied().collect();
+    }
+
+    /// Answers every look with this error, until it is told otherwise.
+    pub fn fail_looks(&self, error: Option<(u16, &'static str, &'static str)>) {
+        locked(&self.shared.setup).look_error = error;
+    }
+
+    /// How many seconds the Date of its looks is ahead.
+    pub fn set_clock_ahead(&self, seconds: i64) {
+        locked(&self.shared.setup).clock_ahead = seconds;
     }
 
     /// Whether recorded calls keep their message; without, a long load run stays small.
@@ -224,7 +254,12 @@ impl Shared {
 #[derive(Clone)]
 struct Setup {
     account: Account,
-    account_denied: bool,
+    standing: Standing,
+    identities: Vec<Identity>,
+    page: usize,
+    denied: BTreeSet<&'static str>,
+    look_error: Option<(u16, &'static str, &'static str)>,
+    clock_ahead: i64,
     latency: Duration,
     refused_senders: Arc<BTreeSet<String>>,
     keep_bodies: bool,
@@ -234,7 +269,12 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             account: Account::default(),
-            account_denied: false,
+            standing: Standing::default(),
+            identities: Vec::new(),
+            page: 100,
+            denied: BTreeSet::new(),
+            look_error: None,
+            clock_ahead: 0,
             latency: Duration::ZERO,
             refused_senders: Arc::default(),
             keep_bodies: true,
