@@ -39,8 +39,8 @@ use crate::{
     metrics::Metrics,
     operator::Socket,
     rules::Rules,
-    server::{self, BindError, Gate, Listener},
-    smtp::Offer,
+    server::{self, BindError, Gate, Listener, Users},
+    smtp::{Logins, Offer},
     store::StoreError,
     upstream::{SetupError, Upstream},
 };
@@ -57,6 +57,9 @@ pub enum StartError {
     /// The store cannot be opened.
     #[error("store: {0}")]
     Store(StoreError),
+    /// The users file cannot be read.
+    #[error("users: {0}")]
+    Users(#[from] server::BookError),
     /// The access log cannot be opened.
     #[error(transparent)]
     Log(#[from] log::OpenError),
@@ -122,6 +125,7 @@ impl App {
             None => tracing::error!(cause, "the access log cannot be opened anew; the old file stays open"),
         });
         let log = Arc::new(AccessLog::open(&settings.access_log, alarm)?);
+        let users = users(&settings)?;
         let mut listeners = Vec::new();
         for one in &settings.listeners {
             listeners.push(server::bind(one).await?);
@@ -144,6 +148,7 @@ impl App {
             metrics,
             stopping,
             leaving: CancellationToken::new(),
+            users,
             sessions: TaskTracker::new(),
         };
         let ready = Arc::new(AtomicBool::new(false));
@@ -241,6 +246,7 @@ fn offer(settings: &Settings, queues: bool) -> Offer {
         message_size: limits.message_size.0,
         recipients: if queues { limits.recipients } else { limits.recipients.min(DIRECT_RECIPIENTS) },
         errors: limits.errors,
+        logins: Logins::None,
     }
 }
 
@@ -267,6 +273,11 @@ fn intake(settings: &Settings, rules: Arc<Rules>, upstreams: &[Arc<dyn Upstream>
         },
         log_fields,
     }
+}
+
+fn users(settings: &Settings) -> Result<Option<Arc<Users>>, StartError> {
+    let wanted = !settings.users.file.as_os_str().is_empty();
+    Ok(wanted.then(|| Users::open(&settings.users)).transpose()?.map(Arc::new))
 }
 
 async fn bind_http(address: &str) -> Result<Option<TcpListener>, StartError> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use headgate::{
     mail::{Client, Enhanced, Id, Reply},
-    smtp::{Codec, Item, Next, Offer, Session, Step},
+    smtp::{Codec, Item, Login, LoginEnd, Logins, Next, Offer, Session, Step},
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -42,8 +42,10 @@ struct Conversation {
 impl Conversation {
     fn hear(mut self, octets: &[u8], mut size: impl FnMut(usize) -> usize) -> (Vec<u8>, Vec<Bytes>) {
         let offer =
-            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9 };
-        let client = Client::new([192, 0, 2, 1].into(), "smtp");
+            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9, logins: Logins::Optional };
+        let mut client = Client::new([192, 0, 2, 1].into(), "smtp");
+        // Without it no login is ever taken.
+        client.tls = Some("TLSv1.3".into());
         let mut session = Session::new(Arc::new(offer), client, true, Id::nil);
         let mut codec = Codec::default();
         let mut rest = octets;
@@ -90,6 +92,15 @@ impl Conversation {
         if let Next::Room(size, envelope) = step.next {
             assert!(step.reply.is_none() && size <= LIMIT as u64);
             step = session.room(*envelope, size % 2 == 0);
+        } else if let Next::Login(login) = step.next {
+            assert!(step.reply.is_none());
+            let Login { name, password } = *login;
+            let end = match password.reveal().len() % 3 {
+                0 => LoginEnd::Right,
+                1 => LoginEnd::Wrong,
+                _ => LoginEnd::Blocked,
+            };
+            step = session.login(name, end);
         } else if let Next::Recipient(address) = step.next {
             assert!(step.reply.is_none());
             step = session.recipient(*address, None);
@@ -109,7 +120,7 @@ impl Conversation {
                         self.data = true;
                     }
                     Next::Close => self.closed = true,
-                    Next::Room(..) | Next::Recipient(_) | Next::Submit(_) => panic!("one command, one reply"),
+                    Next::Room(..) | Next::Login(_) | Next::Recipient(_) | Next::Submit(_) => panic!("one command, one reply"),
                 }
             }
             (None, Next::Submit(transaction)) => {

@@ -61,6 +61,7 @@ pub async fn converse(loaded: Loaded, configured: bool) -> Result<(), StartError
         metrics: behind.metrics,
         stopping,
         leaving: CancellationToken::new(),
+        users: None,
         sessions: TaskTracker::new(),
     };
     let offer = super::offer(&settings, outward.queue.is_some());

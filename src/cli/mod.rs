@@ -18,6 +18,7 @@ mod sendmail;
 mod serve;
 mod terminal;
 mod upstreams;
+mod users;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -71,6 +72,7 @@ const COMMANDS: &[CommandRow] = &[
     rules::ROW,
     queue::ROW,
     upstreams::ROW,
+    users::ROW,
     doctor::ROW,
     config::ROW,
     completions::ROW,

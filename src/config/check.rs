@@ -24,6 +24,7 @@ pub(super) fn check(settings: &Settings, root: &Node, defaulted: &[Vec<Step>]) -
     let mut checker = Checker { root, defaulted, faults: Vec::new() };
     checker.hostname(settings);
     checker.listeners(&settings.listeners);
+    checker.users(settings);
     checker.limits(&settings.limits);
     checker.times(settings);
     checker.delivery(settings);
@@ -73,6 +74,7 @@ impl Checker<'_> {
             }
             match listener.address.parse::<SocketAddr>() {
                 Ok(address) if address.ip().is_loopback() => {}
+                Ok(_) if listener.auth == server::Auth::Required => {}
                 Ok(_) => self.open_relay(&path("allow"), listener),
                 Err(_) => {
                     let text = format!(
@@ -97,6 +99,29 @@ impl Checker<'_> {
                 listener.name, listener.address
             );
             self.fault(path, &text);
+        }
+    }
+
+    /// A listener that takes logins needs users, and users a file that can be read.
+    fn users(&mut self, settings: &Settings) {
+        let file = &settings.users.file;
+        if !file.as_os_str().is_empty()
+            && let Err(error) = server::Book::read(file)
+        {
+            self.fault(&["users".into(), "file".into()], &error.to_string());
+        }
+        for (index, listener) in settings.listeners.iter().enumerate() {
+            let path = [Step::from("listener"), Step::from(index), Step::from("auth")];
+            if listener.auth == server::Auth::None {
+                continue;
+            }
+            if file.as_os_str().is_empty() {
+                self.fault(&path, "logins need [users] file, which `headgate users add` makes");
+            }
+            let loopback = listener.address.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
+            if listener.tls == server::Tls::None && !loopback {
+                self.fault(&path, "passwords are not taken in the clear: set tls, or listen on 127.0.0.1");
+            }
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Settings {
     /// Where clients connect.
     #[serde(rename = "listener")]
     pub listeners: Vec<server::Settings>,
+    /// Who may log in.
+    pub users: server::UserSettings,
     /// What one client, and all of them, may make grow.
     pub limits: server::Limits,
     /// Which rule files run.
@@ -53,6 +55,7 @@ impl Default for Settings {
         Self {
             hostname: String::new(),
             listeners: vec![server::Settings::default()],
+            users: server::UserSettings::default(),
             limits: server::Limits::default(),
             rules: rules::Settings::default(),
             delivery: delivery::Settings::default(),
@@ -89,6 +92,9 @@ impl Settings {
             for path in paths.into_iter().filter(|path| !path.as_os_str().is_empty()) {
                 *path = base.join(&path);
             }
+        }
+        if !self.users.file.as_os_str().is_empty() {
+            self.users.file = base.join(&self.users.file);
         }
         if let Some(store) = &mut self.store
             && let Some(path) = store.path()

@@ -174,7 +174,7 @@ pub fn entry(accepted: Accepted, details: &Details) -> Entry {
             None => Begin::Queued(now),
         },
         sender: envelope.sender,
-        user: details.user.clone(),
+        user: details.user.clone().or_else(|| details.client.login.clone()),
         recipients: envelope.recipients.into_iter().map(place).collect(),
         route: options.upstream,
         message,

@@ -32,10 +32,11 @@ pub const FIELDS: &[FieldRow] = &[
         json!(record.time.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string())
     }),
     row("client", "the client's address", |record| json!(record.client)),
-    row("login", "the authenticated name", |_| Value::Null),
-    row("user", "the user a rule named, else the login", |record| json!(record.user)),
+    row("login", "the authenticated name", |record| json!(record.login)),
+    row("user", "the user a rule named, else the login", |record| json!(record.whom())),
     row("user-source", "where the user comes from: rule or login", |record| {
-        json!(record.user.as_ref().map(|_| "rule"))
+        let by_login = record.login.as_ref().map(|_| "login");
+        json!(record.user.as_ref().map(|_| "rule").or(by_login))
     }),
     FieldRow { name: "request", doc: "the envelope", words: true, value: |record| json!(record.request) },
     row("status", "the SMTP code", |record| json!(record.status)),

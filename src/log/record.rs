@@ -16,7 +16,7 @@ pub enum Event {
     Message,
     /// The outcome of an attempt.
     Attempt,
-    /// A refused MAIL.
+    /// A refused MAIL or login.
     Session,
 }
 
@@ -40,6 +40,8 @@ pub struct Record {
     pub time: ZonedDateTime,
     /// The client's address.
     pub client: Option<IpAddr>,
+    /// The authenticated name.
+    pub login: Option<String>,
     /// The user that a rule named.
     pub user: Option<String>,
     /// `SMTP from=<…> to=<…>`.
@@ -77,6 +79,7 @@ impl Record {
             event,
             time: ZonedDateTime::now(),
             client: None,
+            login: None,
             user: None,
             request: String::new(),
             status: None,
@@ -97,6 +100,12 @@ impl Record {
     /// Tells who it was.
     pub fn set_client(&mut self, client: &Client) {
         self.client = Some(client.address);
+        self.login.clone_from(&client.login);
+    }
+
+    /// The user: whom a rule named, else who logged in.
+    pub fn whom(&self) -> Option<&str> {
+        self.user.as_deref().or(self.login.as_deref())
     }
 
     /// Tells from whom and to whom.

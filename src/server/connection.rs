@@ -12,10 +12,10 @@ use tokio::{
 
 use crate::{
     mail::{Client, Enhanced, Id, Reply},
-    smtp::{Codec, Event, Item, Next, Session, Step},
+    smtp::{Codec, Event, Item, Login, LoginEnd, Next, Session, Step},
 };
 
-use super::{admission::Share, line, listener::House, wire::Wire};
+use super::{admission::Share, line, listener::House, users::Verdict, wire::Wire};
 
 /// Octets read at once, and octets of replies gathered before they are sent.
 const PIECE: usize = 32 << 10;
@@ -191,6 +191,20 @@ impl Connection {
                     reply.write(&mut self.out);
                 }
             }
+            Next::Login(login) => {
+                let step = self.log_in(*login).await;
+                if let Some(event) = step.event {
+                    self.log_event(event);
+                }
+                if let Some(reply) = step.reply {
+                    reply.write(&mut self.out);
+                }
+                self.deadline = Instant::now() + self.house.limits.command_time.0;
+                if let Next::Close = step.next {
+                    self.flush().await?;
+                    return Ok(false);
+                }
+            }
             Next::Submit(transaction) => {
                 self.flush().await?;
                 let reply = self.submit(*transaction).await;
@@ -208,6 +222,24 @@ impl Connection {
 
     fn began_transaction(&self, reply: &Reply) -> bool {
         reply.enhanced() == Some(Enhanced(2, 1, 0)) && self.session.in_transaction()
+    }
+
+    /// Has a login checked; the answer to a wrong one comes late.
+    async fn log_in(&mut self, login: Login) -> Step {
+        let Login { name, password } = login;
+        let Some(users) = self.house.shared.users.clone() else {
+            return self.session.login(name, LoginEnd::Wrong);
+        };
+        let end = match users.check(self.session.client().address, &name, password).await {
+            Verdict::Right => LoginEnd::Right,
+            Verdict::Blocked => LoginEnd::Blocked,
+            Verdict::Wrong(wait) => {
+                let leaving = self.house.shared.leaving.clone();
+                let _ = timeout(wait, leaving.cancelled()).await;
+                LoginEnd::Wrong
+            }
+        };
+        self.session.login(name, end)
     }
 
     fn log_event(&self, event: Event) {

@@ -6,6 +6,9 @@ use crate::{
     smtp::{End, Event},
 };
 
+/// Characters of a name that nobody has: a client wrote it.
+const NAME: usize = 255;
+
 /// The line for what the session itself reports, and the word for the counters.
 pub(super) fn event_record(event: Event, client: &Client) -> (Record, Option<&'static str>) {
     let (mut record, word) = match event {
@@ -25,6 +28,12 @@ pub(super) fn event_record(event: Event, client: &Client) -> (Record, Option<&'s
         Event::MailRefused(path, reply) => {
             let mut record = Record::new(About::Session, Id::nil());
             record.request = format!("SMTP from=<{path}> to=");
+            record.set_end("refused", Some(&reply));
+            (record, None)
+        }
+        Event::LoginRefused(name, reply) => {
+            let mut record = Record::new(About::Session, Id::nil());
+            record.request = format!("SMTP login={}", name.chars().take(NAME).collect::<String>());
             record.set_end("refused", Some(&reply));
             (record, None)
         }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 use super::{
-    Limits, Settings,
+    Limits, Settings, Users,
     admission::{Admission, Budget, Full},
     connection::Connection,
     wire::Wire,
@@ -39,6 +39,8 @@ pub struct Shared {
     pub stopping: CancellationToken,
     /// Cancelled when nothing is waited for any longer.
     pub leaving: CancellationToken,
+    /// Who may log in.
+    pub users: Option<Arc<Users>>,
     /// Keeps the sessions, so that a shut-down waits for them.
     pub sessions: TaskTracker,
 }
@@ -108,6 +110,7 @@ impl Listener {
 
     /// Takes connections until the house stops.
     pub async fn run(self, gate: &Gate, offer: Offer, shared: Shared) {
+        let offer = Offer { logins: self.settings.auth.logins(), ..offer };
         let house = Arc::new(House {
             settings: self.settings,
             limits: gate.limits.clone(),

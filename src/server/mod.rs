@@ -8,13 +8,19 @@ mod connection;
 mod line;
 mod listener;
 mod submit;
+mod users;
 mod wire;
 
 pub use listener::{BindError, Gate, Listener, Shared, bind, converse};
 
 use ipnet::IpNet;
 
-use crate::mail::{Period, Size};
+use crate::{
+    mail::{Period, Size},
+    smtp::Logins,
+};
+
+pub use users::{Book, BookError, Settings as UserSettings, Users};
 
 /// `[[listener]]`: where clients connect.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -28,7 +34,8 @@ pub struct Settings {
     pub protocol: Protocol,
     /// TLS on this listener; this version has none.
     pub tls: Tls,
-    /// Logins on this listener; this version has none.
+    /// Logins by the users of `[users]`: none, optional (who is not in `allow` logs in), required. A password is taken under
+    /// TLS, or on loopback.
     pub auth: Auth,
     /// Networks whose clients may relay without a login.
     #[schemars(with = "Vec<String>")]
@@ -89,12 +96,26 @@ pub enum Tls {
     None,
 }
 
-/// Logins on a listener.
+/// Logins on a listener; taken under TLS, or on loopback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Auth {
-    /// None.
+    /// Nobody logs in.
     None,
+    /// Clients outside `allow` log in to relay.
+    Optional,
+    /// Everybody logs in.
+    Required,
+}
+
+impl Auth {
+    fn logins(self) -> Logins {
+        match self {
+            Self::None => Logins::None,
+            Self::Optional => Logins::Optional,
+            Self::Required => Logins::Required,
+        }
+    }
 }
 
 /// What becomes of a message with a lone CR or LF.

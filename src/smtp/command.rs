@@ -16,6 +16,8 @@ pub enum Command {
     Mail(Sender, Vec<Parameter>),
     /// RCPT with the forward-path and its parameters.
     Rcpt(ForwardPath, Vec<Parameter>),
+    /// AUTH with the mechanism in capitals, and the initial response as it stands there.
+    Auth(String, Option<String>),
     /// DATA.
     Data,
     /// RSET.
@@ -62,6 +64,7 @@ impl Command {
             "HELO" => greeting(argument).map(Self::Helo),
             "MAIL" => mail(argument),
             "RCPT" => rcpt(argument),
+            "AUTH" => auth(argument),
             "DATA" => bare(Self::Data, "DATA", argument),
             "RSET" => bare(Self::Rset, "RSET", argument),
             "QUIT" => bare(Self::Quit, "QUIT", argument),
@@ -93,6 +96,16 @@ fn bare(command: Command, verb: &str, argument: &str) -> Result<Command, Reply> 
         Ok(command)
     } else {
         Err(Reply::new(501, ARGUMENTS, &format!("{verb} takes no argument")))
+    }
+}
+
+fn auth(argument: &str) -> Result<Command, Reply> {
+    let mut words = argument.split(' ').filter(|word| !word.is_empty());
+    match (words.next(), words.next(), words.next()) {
+        (Some(mechanism), initial, None) => {
+            Ok(Command::Auth(mechanism.to_ascii_uppercase(), initial.map(str::to_owned)))
+        }
+        _ => Err(Reply::new(501, ARGUMENTS, "Say AUTH PLAIN or AUTH LOGIN")),
     }
 }
 

@@ -13,5 +13,5 @@ mod transaction;
 pub use codec::{Codec, DataFault, Item};
 pub use command::{Command, ForwardPath, Parameter};
 pub use ext::{EXTENSIONS, Extension};
-pub use session::{Next, Offer, Session, Step};
+pub use session::{Login, LoginEnd, Logins, Next, Offer, Session, Step};
 pub use transaction::{End, Event, Open, Transaction};

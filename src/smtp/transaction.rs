@@ -35,6 +35,8 @@ pub enum Event {
     Ended(Open, End),
     /// MAIL was refused: the reverse-path as the client wrote it, and the reply.
     MailRefused(String, Reply),
+    /// A login was refused: the name, and the reply.
+    LoginRefused(String, Reply),
 }
 
 /// How such a transaction ended.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! # remark
-//! set: KEY=VALUE         a setting, as --set takes it
+//! set: KEY=VALUE         a setting, as --set takes it; {fixtures} is the folder of these files
 //! rule: LINE             a line of a rule file that runs before builtin:ses
 //! C: TEXT                the client sends this and CRLF; C: lines behind one another leave in one write
 //! C*3: TEXT              the same three times; {n} is 1, 2, 3
@@ -66,7 +66,7 @@ impl Dialogue {
             let (key, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
             let (key, times) = counted(key).ok_or(line)?;
             match key {
-                "set" => dialogue.set.push(rest.to_owned()),
+                "set" => dialogue.set.push(rest.replace("{fixtures}", &folder("smtp").display().to_string())),
                 "rule" => dialogue.rules += &format!("{rest}\n"),
                 "C" => (1..=times).for_each(|n| dialogue.send(&rest.replace("{n}", &n.to_string()))),
                 "S" if rest == "(closed)" => dialogue.steps.push(Step::Closed),

@@ -25,6 +25,7 @@ mod hostile;
 mod lifecycle;
 mod limits;
 mod log_lines;
+mod logins;
 mod mails;
 mod operator;
 mod postfix;

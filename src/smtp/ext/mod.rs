@@ -1,5 +1,6 @@
 //! SMTP extensions, one file each: what EHLO says and which parameters of MAIL they own.
 
+mod auth;
 mod eightbitmime;
 mod enhanced_status_codes;
 mod pipelining;
@@ -44,6 +45,7 @@ pub const EXTENSIONS: &[Extension] = &[
     eightbitmime::EXTENSION,
     smtputf8::EXTENSION,
     enhanced_status_codes::EXTENSION,
+    auth::EXTENSION,
 ];
 
 /// Reads the parameters of MAIL; an unknown one is refused (RFC 5321 section 4.1.1.11).

@@ -11,7 +11,7 @@ use super::{
         ext,
         transaction::{End, Event, Open, Transaction},
     },
-    Next, SEQUENCE, Session, Step,
+    Logins, Next, SEQUENCE, Session, Step,
 };
 
 impl Session {
@@ -71,6 +71,8 @@ impl Session {
             Some(Reply::new(503, SEQUENCE, "Say EHLO or HELO first"))
         } else if self.open.is_some() {
             return Step::reply(Reply::new(503, SEQUENCE, "A transaction is open already; RSET ends it"));
+        } else if self.offer.logins == Logins::Required && self.client.login.is_none() {
+            Some(Reply::new(530, Enhanced(5, 7, 0), "Log in first"))
         } else if !self.may_relay {
             let text = format!("[{}] may not relay through listener {}", self.client.address, self.client.listener);
             Some(Reply::new(550, Enhanced(5, 7, 1), &text))

@@ -1,5 +1,6 @@
 //! The session (RFC 5321 sections 3 and 4): commands in, steps out.
 
+mod auth;
 mod greet;
 mod mail;
 mod step;
@@ -15,6 +16,7 @@ use super::{
     transaction::{End, Event, Open},
 };
 
+pub use auth::{Login, LoginEnd, Logins};
 pub use step::{Next, Step};
 
 const OK: Enhanced = Enhanced(2, 0, 0);
@@ -31,6 +33,8 @@ pub struct Offer {
     pub recipients: usize,
     /// Errors after which a session is closed.
     pub errors: u32,
+    /// Who may log in.
+    pub logins: Logins,
 }
 
 /// One conversation with a client.
@@ -43,12 +47,13 @@ pub struct Session {
     greeted: bool,
     open: Option<Open>,
     errors: u32,
+    exchange: Option<auth::Exchange>,
 }
 
 impl Session {
     /// A session with a client that has just connected; `mint` makes the ids of its transactions.
     pub fn new(offer: Arc<Offer>, client: Client, may_relay: bool, mint: fn() -> Id) -> Self {
-        Self { offer, client, may_relay, mint, greeted: false, open: None, errors: 0 }
+        Self { offer, client, may_relay, mint, greeted: false, open: None, errors: 0, exchange: None }
     }
 
     /// The client, with what it said so far.
@@ -63,15 +68,17 @@ impl Session {
 
     /// Answers a command line.
     pub fn line(&mut self, line: &[u8]) -> Step {
-        let step = match Command::parse(line) {
-            Ok(command) => self.command(command),
-            Err(reply) => self.unreadable(line, reply),
+        let step = match (self.exchange.take(), Command::parse(line)) {
+            (Some(exchange), _) => self.response(exchange, line),
+            (None, Ok(command)) => self.command(command),
+            (None, Err(reply)) => self.unreadable(line, reply),
         };
         self.count(step)
     }
 
     /// Answers a line that was no command: too long, or ended by a lone LF.
     pub fn fault(&mut self, reply: Reply) -> Step {
+        self.exchange = None;
         self.count(Step::reply(reply))
     }
 
@@ -95,11 +102,12 @@ impl Session {
             }
             Command::Mail(sender, parameters) => self.mail(sender, &parameters),
             Command::Rcpt(path, parameters) => self.rcpt(path, &parameters),
+            Command::Auth(mechanism, initial) => self.auth(&mechanism, initial.as_deref()),
             Command::Data => self.begin_data(),
             Command::Rset => Step::reply(Reply::new(250, OK, "Ok")).with(self.abort()),
             Command::Noop => Step::reply(Reply::new(250, OK, "Ok")),
             Command::Vrfy => Step::reply(Reply::new(252, Enhanced(2, 5, 0), "Cannot verify; send the mail and see")),
-            Command::Help => Step::reply(Reply::new(214, OK, "EHLO HELO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT")),
+            Command::Help => Step::reply(Reply::new(214, OK, "EHLO HELO AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT")),
             Command::Quit => {
                 let reply = Reply::new(221, OK, "Bye");
                 Step { reply: Some(reply), event: self.abort(), next: Next::Close }
@@ -128,7 +136,7 @@ impl Session {
 
     /// A client that makes nothing but errors is sent away. Refused mail is no error: a list may have many dead addresses.
     fn count(&mut self, step: Step) -> Step {
-        if step.reply.as_ref().is_some_and(|reply| matches!(reply.code(), 500..=504 | 555)) {
+        if step.reply.as_ref().is_some_and(|reply| matches!(reply.code(), 500..=504 | 535 | 538 | 555)) {
             self.errors += 1;
         }
         if self.errors <= self.offer.errors {

@@ -2,7 +2,10 @@
 
 use crate::mail::{Address, Envelope, Reply};
 
-use super::super::transaction::{Event, Transaction};
+use super::{
+    super::transaction::{Event, Transaction},
+    auth::Login,
+};
 
 /// What the server has to do: send the reply, log the event, go on as `next` says.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub enum Next {
     Room(u64, Box<Envelope>),
     /// Nothing: ask the rules about this recipient of that sender, and call [`Session::recipient`] with what they say.
     Recipient(Box<Address>),
+    /// Nothing: check this login, and call [`Session::login`] with what it came to.
+    Login(Box<Login>),
     /// Nothing: hand the transaction in and answer with what became of it, then read a command.
     Submit(Box<Transaction>),
     /// Nothing more.

@@ -3,7 +3,13 @@ use bytes::Bytes;
 use super::{super::codec::DataFault, *};
 
 fn session() -> Session {
-    let offer = Offer { hostname: "relay.example.com".to_owned(), message_size: 1000, recipients: 2, errors: 4 };
+    let offer = Offer {
+        hostname: "relay.example.com".to_owned(),
+        message_size: 1000,
+        recipients: 2,
+        errors: 4,
+        logins: Logins::Optional,
+    };
     let client = Client::new("192.0.2.1".parse().unwrap(), "smtp");
     Session::new(Arc::new(offer), client, true, Id::nil)
 }
