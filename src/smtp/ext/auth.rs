@@ -1,10 +1,11 @@
 //! AUTH (RFC 4954) by PLAIN (RFC 4616) and LOGIN: offered where a password can be sent without others reading it.
 
-use super::Extension;
+use super::{super::session::Logins, Extension, unknown};
 
 pub(super) const EXTENSION: Extension = Extension {
     keyword: "AUTH",
     source: "RFC 4954",
     offered: |session| session.takes_logins().then(|| "PLAIN LOGIN".to_owned()),
-    mail: Some(("AUTH", |_, _, _| Ok(()))),
+    // Who vouched for the message elsewhere is nothing that we pass on (RFC 4954 section 5).
+    mail: Some(("AUTH", |_, offer, _| if offer.logins == Logins::None { Err(unknown("AUTH")) } else { Ok(()) })),
 };
