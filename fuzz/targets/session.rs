@@ -94,13 +94,13 @@ impl Conversation {
             step = session.room(*envelope, size % 2 == 0);
         } else if let Next::Login(login) = step.next {
             assert!(step.reply.is_none());
-            let Login { name, password } = *login;
+            let Login { name, password, as_another } = *login;
             let end = match password.reveal().len() % 3 {
                 0 => LoginEnd::Right,
                 1 => LoginEnd::Wrong,
                 _ => LoginEnd::Blocked,
             };
-            step = session.login(name, end);
+            step = session.login(name, as_another, end);
         } else if let Next::Recipient(address) = step.next {
             assert!(step.reply.is_none());
             step = session.recipient(*address, None);

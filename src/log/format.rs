@@ -106,8 +106,8 @@ impl Token {
         match self {
             Self::Text(text) => text.clone(),
             Self::Client => record.client.map_or_else(|| "-".to_owned(), |address| address.to_string()),
-            Self::Login => "-".to_owned(),
-            Self::User => single_word(record.user.as_deref().unwrap_or("-")),
+            Self::Login => single_word(record.login.as_deref().unwrap_or("-")),
+            Self::User => single_word(record.whom().unwrap_or("-")),
             Self::Time => record.time.strftime("[%d/%b/%Y:%H:%M:%S %z]").to_string(),
             Self::Request => escaped(&record.request),
             Self::Status => record.status.map_or_else(|| "-".to_owned(), |code| code.to_string()),

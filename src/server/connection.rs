@@ -226,9 +226,9 @@ impl Connection {
 
     /// Has a login checked; the answer to a wrong one comes late.
     async fn log_in(&mut self, login: Login) -> Step {
-        let Login { name, password } = login;
+        let Login { name, password, as_another } = login;
         let Some(users) = self.house.shared.users.clone() else {
-            return self.session.login(name, LoginEnd::Wrong);
+            return self.session.login(name, as_another, LoginEnd::Wrong);
         };
         let end = match users.check(self.session.client().address, &name, password).await {
             Verdict::Right => LoginEnd::Right,
@@ -239,7 +239,7 @@ impl Connection {
                 LoginEnd::Wrong
             }
         };
-        self.session.login(name, end)
+        self.session.login(name, as_another, end)
     }
 
     fn log_event(&self, event: Event) {

@@ -31,11 +31,13 @@ pub(super) fn event_record(event: Event, client: &Client) -> (Record, Option<&'s
             record.set_end("refused", Some(&reply));
             (record, None)
         }
-        Event::LoginRefused(name, reply) => {
+        Event::LoginRefused(name, known, reply) => {
             let mut record = Record::new(About::Session, Id::nil());
             record.request = format!("SMTP login={}", name.chars().take(NAME).collect::<String>());
             record.set_end("refused", Some(&reply));
-            (record, None)
+            record.set_client(client);
+            record.login = Some(name).filter(|_| known);
+            return (record, None);
         }
     };
     record.set_client(client);

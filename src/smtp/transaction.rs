@@ -35,8 +35,8 @@ pub enum Event {
     Ended(Open, End),
     /// MAIL was refused: the reverse-path as the client wrote it, and the reply.
     MailRefused(String, Reply),
-    /// A login was refused: the name, and the reply.
-    LoginRefused(String, Reply),
+    /// A login was refused: the name, whether it is known to be theirs, and the reply.
+    LoginRefused(String, bool, Reply),
 }
 
 /// How such a transaction ended.

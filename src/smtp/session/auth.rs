@@ -25,6 +25,8 @@ pub struct Login {
     pub name: String,
     /// The password.
     pub password: Secret,
+    /// Whether they want to act as somebody else (RFC 4616 section 2), which nobody may.
+    pub as_another: bool,
 }
 
 /// What a login came to.
@@ -103,55 +105,55 @@ impl Session {
         if line == b"*" {
             return Step::reply(Reply::new(501, Enhanced(5, 7, 0), "The login is given up"));
         }
-        let malformed = || Step::reply(Reply::new(501, MALFORMED, "That is not base64 of UTF-8"));
+        let malformed = || Step::reply(Reply::new(501, MALFORMED, "That is no base64 of the mechanism"));
         let Some(text) = STANDARD.decode(line).ok().and_then(|octets| String::from_utf8(octets).ok()) else {
             return malformed();
         };
-        let (name, password) = match exchange {
+        let (name, password, as_another) = match exchange {
             Exchange::Name => return self.challenge(Exchange::Password(text)),
-            Exchange::Password(name) => (name, text),
+            Exchange::Password(name) => (name, text, false),
             Exchange::Plain => {
                 let parts: Vec<&str> = text.split('\0').collect();
                 let [identity, name, password] = parts.as_slice() else { return malformed() };
-                // Nobody acts for somebody else: the identity to act as is one's own, or not given (RFC 4616 section 2).
-                if !identity.is_empty() && identity != name {
-                    return self.failed(name);
-                }
-                ((*name).to_owned(), (*password).to_owned())
+                let as_another = !identity.is_empty() && identity != name;
+                ((*name).to_owned(), (*password).to_owned(), as_another)
             }
         };
-        let legal = !name.is_empty() && !name.chars().any(|one| one.is_control() || one.is_whitespace());
-        if !legal || password.contains('\0') {
-            return self.failed(&name);
+        if name.is_empty() || password.contains('\0') {
+            return malformed();
         }
-        let login = Login { name, password: Secret::new(&password) };
+        if name.chars().any(|one| one.is_control() || one.is_whitespace()) {
+            return self.refused(name, false);
+        }
+        let login = Login { name, password: Secret::new(&password), as_another };
         Step { reply: None, event: None, next: Next::Login(Box::new(login)) }
     }
 
     /// Answers a login that was checked.
-    pub fn login(&mut self, name: String, end: LoginEnd) -> Step {
+    pub fn login(&mut self, name: String, as_another: bool, end: LoginEnd) -> Step {
         match end {
-            LoginEnd::Right => {
+            LoginEnd::Right if !as_another => {
                 self.client.login = Some(name);
                 self.may_relay = true;
                 Step::reply(Reply::new(235, Enhanced(2, 7, 0), "Logged in"))
             }
-            LoginEnd::Wrong => {
-                let step = self.failed(&name);
+            LoginEnd::Right | LoginEnd::Wrong => {
+                let step = self.refused(name, end == LoginEnd::Right);
                 self.count(step)
             }
             LoginEnd::Blocked => {
                 let reply =
                     Reply::new(454, Enhanced(4, 7, 0), "Too many wrong passwords from your address; try again later");
-                let event = Event::LoginRefused(name, reply.clone());
+                let event = Event::LoginRefused(name, false, reply.clone());
                 Step::reply(reply).with(Some(event))
             }
         }
     }
 
-    fn failed(&mut self, name: &str) -> Step {
-        let reply = Reply::new(535, FAILED, "The name or the password is wrong");
-        let event = Event::LoginRefused(name.to_owned(), reply.clone());
+    fn refused(&mut self, name: String, known: bool) -> Step {
+        let text = if known { "Nobody acts as another here" } else { "The name or the password is wrong" };
+        let reply = Reply::new(535, FAILED, text);
+        let event = Event::LoginRefused(name, known, reply.clone());
         Step::reply(reply).with(Some(event))
     }
 }
