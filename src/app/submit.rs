@@ -57,8 +57,8 @@ pub async fn submit(loaded: Loaded, configured: bool, transaction: Transaction) 
         Err(refusal) => refusal.reply,
     };
     let taker = match causes.as_slice() {
-        [] => "sent straight out".to_owned(),
-        causes => format!("sent straight out, since {}", causes.join(", and ")),
+        [] => "straight to the upstream".to_owned(),
+        causes => format!("straight to the upstream, since {}", causes.join(", and ")),
     };
     Ok(Submitted { taker, reply })
 }
