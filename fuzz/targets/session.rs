@@ -42,7 +42,7 @@ struct Conversation {
 impl Conversation {
     fn hear(mut self, octets: &[u8], mut size: impl FnMut(usize) -> usize) -> (Vec<u8>, Vec<Bytes>) {
         let offer =
-            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9 };
+            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9, starttls: false };
         let client = Client::new([192, 0, 2, 1].into(), "smtp");
         let mut session = Session::new(Arc::new(offer), client, true, Id::nil);
         let mut codec = Codec::default();
@@ -109,7 +109,7 @@ impl Conversation {
                         self.data = true;
                     }
                     Next::Close => self.closed = true,
-                    Next::Room(..) | Next::Recipient(_) | Next::Submit(_) => panic!("one command, one reply"),
+                    Next::Room(..) | Next::Recipient(_) | Next::Submit(_) | Next::Handshake => panic!("one command, one reply"),
                 }
             }
             (None, Next::Submit(transaction)) => {

@@ -25,6 +25,8 @@ pub struct Settings {
     /// Where clients connect.
     #[serde(rename = "listener")]
     pub listeners: Vec<server::Settings>,
+    /// The certificate that listeners with TLS show.
+    pub tls: server::TlsSettings,
     /// What one client, and all of them, may make grow.
     pub limits: server::Limits,
     /// Which rule files run.
@@ -53,6 +55,7 @@ impl Default for Settings {
         Self {
             hostname: String::new(),
             listeners: vec![server::Settings::default()],
+            tls: server::TlsSettings::default(),
             limits: server::Limits::default(),
             rules: rules::Settings::default(),
             delivery: delivery::Settings::default(),
@@ -89,6 +92,9 @@ impl Settings {
             for path in paths.into_iter().filter(|path| !path.as_os_str().is_empty()) {
                 *path = base.join(&path);
             }
+        }
+        for path in self.tls.paths_mut() {
+            *path = base.join(&path);
         }
         if let Some(store) = &mut self.store
             && let Some(path) = store.path()

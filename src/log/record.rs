@@ -40,6 +40,8 @@ pub struct Record {
     pub time: ZonedDateTime,
     /// The client's address.
     pub client: Option<IpAddr>,
+    /// The version of TLS that its session was under.
+    pub tls: Option<String>,
     /// The user that a rule named.
     pub user: Option<String>,
     /// `SMTP from=<…> to=<…>`.
@@ -77,6 +79,7 @@ impl Record {
             event,
             time: ZonedDateTime::now(),
             client: None,
+            tls: None,
             user: None,
             request: String::new(),
             status: None,
@@ -97,6 +100,7 @@ impl Record {
     /// Tells who it was.
     pub fn set_client(&mut self, client: &Client) {
         self.client = Some(client.address);
+        self.tls.clone_from(&client.tls);
     }
 
     /// Tells from whom and to whom.

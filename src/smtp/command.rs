@@ -18,6 +18,8 @@ pub enum Command {
     Rcpt(ForwardPath, Vec<Parameter>),
     /// DATA.
     Data,
+    /// STARTTLS.
+    StartTls,
     /// RSET.
     Rset,
     /// NOOP, its argument ignored.
@@ -63,6 +65,7 @@ impl Command {
             "MAIL" => mail(argument),
             "RCPT" => rcpt(argument),
             "DATA" => bare(Self::Data, "DATA", argument),
+            "STARTTLS" => bare(Self::StartTls, "STARTTLS", argument),
             "RSET" => bare(Self::Rset, "RSET", argument),
             "QUIT" => bare(Self::Quit, "QUIT", argument),
             "NOOP" => Ok(Self::Noop),
@@ -224,6 +227,7 @@ mod tests {
             ("RCPT TO:<>", 553),
             ("RCPT TO:<用户@example.net>", 550),
             ("DATA x", 501),
+            ("STARTTLS now", 501),
             ("EXPN list", 502),
             ("VRFY", 501),
         ] {

@@ -5,6 +5,7 @@ mod enhanced_status_codes;
 mod pipelining;
 mod size;
 mod smtputf8;
+mod starttls;
 
 use crate::mail::{Enhanced, Reply};
 
@@ -44,6 +45,7 @@ pub const EXTENSIONS: &[Extension] = &[
     eightbitmime::EXTENSION,
     smtputf8::EXTENSION,
     enhanced_status_codes::EXTENSION,
+    starttls::EXTENSION,
 ];
 
 /// Reads the parameters of MAIL; an unknown one is refused (RFC 5321 section 4.1.1.11).
