@@ -119,7 +119,10 @@ impl TlsSettings {
                 let text = format!("it is not the key of the certificate in {}", self.certificate.display());
                 Err(unusable(&text))
             }
-            Err(error) => Err(fault("certificate", format!("{}: {error}", self.certificate.display()))),
+            Err(_) => {
+                let text = format!("{}: the first certificate in it is damaged", self.certificate.display());
+                Err(fault("certificate", text))
+            }
         }
     }
 
@@ -131,7 +134,7 @@ impl TlsSettings {
         let wrong = |why: &dyn fmt::Display| fault("client_ca", format!("{}: {why}", self.client_ca.display()));
         let mut roots = RootCertStore::empty();
         for certificate in certificates("client_ca", &self.client_ca)? {
-            roots.add(certificate).map_err(|error| wrong(&error))?;
+            roots.add(certificate).map_err(|_| wrong(&"a certificate in it is damaged"))?;
         }
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
         verifier.map(Some).map_err(|error| wrong(&error))
