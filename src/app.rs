@@ -39,13 +39,13 @@ use crate::{
     metrics::Metrics,
     operator::Socket,
     rules::Rules,
-    server::{self, BindError, Gate, Listener, Users},
+    server::{self, BindError, Certificates, Gate, Listener, TlsFault, Users},
     smtp::{Logins, Offer},
     store::StoreError,
     upstream::{SetupError, Upstream},
 };
 
-/// How often the rule files are looked at; a file system tells of changes on some machines only, a look tells on all.
+/// How often the files of rules and certificates are looked at; a file system tells of changes on some machines only, a look tells on all.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Why the gateway does not start.
@@ -63,6 +63,9 @@ pub enum StartError {
     /// The access log cannot be opened.
     #[error(transparent)]
     Log(#[from] log::OpenError),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsFault),
     /// An address cannot be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -124,6 +127,7 @@ impl App {
             }
             None => tracing::error!(cause, "the access log cannot be opened anew; the old file stays open"),
         });
+        let certificates = Certificates::open(&settings.tls)?;
         let log = Arc::new(AccessLog::open(&settings.access_log, alarm)?);
         let users = users(&settings)?;
         let mut listeners = Vec::new();
@@ -146,6 +150,7 @@ impl App {
             sink: Arc::clone(&outward.sink),
             log,
             metrics,
+            certificates,
             stopping,
             leaving: CancellationToken::new(),
             users,
@@ -199,11 +204,11 @@ impl App {
                     tracing::info!("SIGHUP: the access log is opened anew");
                     self.shared.log.reopen();
                     self.reload.changed();
-                    self.reload.reload(&self.settings, &self.shared.intake);
+                    self.reload.reload(&self.settings, &self.shared);
                 }
                 _ = looking.tick() => {
                     if self.reload.changed() {
-                        self.reload.reload(&self.settings, &self.shared.intake);
+                        self.reload.reload(&self.settings, &self.shared);
                     }
                 }
             }
@@ -246,6 +251,8 @@ fn offer(settings: &Settings, queues: bool) -> Offer {
         message_size: limits.message_size.0,
         recipients: if queues { limits.recipients } else { limits.recipients.min(DIRECT_RECIPIENTS) },
         errors: limits.errors,
+        // Each listener knows its own.
+        starttls: false,
         logins: Logins::None,
     }
 }

@@ -42,7 +42,7 @@ struct Conversation {
 impl Conversation {
     fn hear(mut self, octets: &[u8], mut size: impl FnMut(usize) -> usize) -> (Vec<u8>, Vec<Bytes>) {
         let offer =
-            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9, logins: Logins::Optional };
+            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9, logins: Logins::Optional, starttls: false };
         let mut client = Client::new([192, 0, 2, 1].into(), "smtp");
         // Without it no login is ever taken.
         client.tls = Some("TLSv1.3".into());
@@ -120,7 +120,9 @@ impl Conversation {
                         self.data = true;
                     }
                     Next::Close => self.closed = true,
-                    Next::Room(..) | Next::Login(_) | Next::Recipient(_) | Next::Submit(_) => panic!("one command, one reply"),
+                    Next::Room(..) | Next::Login(_) | Next::Recipient(_) | Next::Submit(_) | Next::Handshake => {
+                        panic!("one command, one reply")
+                    }
                 }
             }
             (None, Next::Submit(transaction)) => {

@@ -1,16 +1,20 @@
-//! Rules anew, on SIGHUP and when their files change; a broken file changes nothing and is told.
+//! Rules and certificate anew, on SIGHUP and when their files change; a broken file changes nothing and is told.
 
-use std::{os::unix::fs::MetadataExt as _, time::SystemTime};
+use std::{
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use crate::{
     config::{Loaded, Request, Settings, load},
-    intake::Intake,
+    server::Shared,
 };
 
-/// Where the settings came from, and how the rule files looked when they were last read.
+/// Where the settings came from, and how the files they name looked when they were last read.
 pub(super) struct Reload {
     request: Request,
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     seen: Vec<Option<Stamp>>,
 }
 
@@ -24,13 +28,13 @@ struct Stamp {
 
 impl Reload {
     pub(super) fn new(request: Request, settings: &Settings) -> Self {
-        let files: Vec<String> =
-            settings.rules.files.iter().filter(|file| !file.starts_with("builtin:")).cloned().collect();
+        let rules = settings.rules.files.iter().filter(|file| !file.starts_with("builtin:")).map(PathBuf::from);
+        let files: Vec<PathBuf> = rules.chain(settings.tls.clone().paths_mut().map(|path| path.clone())).collect();
         let seen = files.iter().map(|file| stamp(file)).collect();
         Self { request, files, seen }
     }
 
-    /// Whether a rule file looks different from when this was last asked.
+    /// Whether a file looks different from when this was last asked.
     pub(super) fn changed(&mut self) -> bool {
         let now: Vec<Option<Stamp>> = self.files.iter().map(|file| stamp(file)).collect();
         let changed = now != self.seen;
@@ -38,12 +42,19 @@ impl Reload {
         changed
     }
 
-    /// Reads settings and rules again; takes the rules, and names what else would need a restart.
-    pub(super) fn reload(&self, current: &Settings, intake: &Intake) {
+    /// Reads settings, rules and certificate again; takes the latter two, and names what else would need a restart.
+    pub(super) fn reload(&self, current: &Settings, shared: &Shared) {
+        // Whatever is wrong elsewhere: an old certificate ends.
+        if let Some(certificates) = &shared.certificates {
+            match certificates.reload() {
+                Ok(()) => tracing::info!("the certificate is loaded anew"),
+                Err(fault) => tracing::error!("{fault}; the old certificate stays"),
+            }
+        }
         match load(&self.request) {
             Ok(Loaded { settings, rules }) => {
                 tracing::info!(rules = rules.len(), "the rules are loaded anew");
-                intake.set_rules(rules);
+                shared.intake.set_rules(rules);
                 for section in changed_sections(current, &settings) {
                     tracing::warn!(section, "the settings changed; a restart takes them over");
                 }
@@ -58,7 +69,7 @@ impl Reload {
     }
 }
 
-fn stamp(file: &str) -> Option<Stamp> {
+fn stamp(file: &Path) -> Option<Stamp> {
     let metadata = std::fs::metadata(file).ok()?;
     Some(Stamp { modified: metadata.modified().ok(), size: metadata.len(), inode: metadata.ino() })
 }

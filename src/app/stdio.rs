@@ -59,6 +59,7 @@ pub async fn converse(loaded: Loaded, configured: bool) -> Result<(), StartError
         sink: Arc::clone(&outward.sink),
         log,
         metrics: behind.metrics,
+        certificates: None,
         stopping,
         leaving: CancellationToken::new(),
         users: None,

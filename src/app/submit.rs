@@ -10,6 +10,7 @@ use crate::{
     delivery::{Once, Pace, Part, Router, UNWATCHED, Way},
     mail::{Enhanced, Fate, Period, Reply},
     operator::{Answer, Done, FaultKind, Letter, Request},
+    server,
     smtp::Transaction,
     upstream::{self, Kind, LintMode, Service, SetupError, Site, Tls},
 };
@@ -73,7 +74,7 @@ pub async fn gateway(settings: &Settings) -> Option<TcpStream> {
     None
 }
 
-/// Where a gateway of these settings listens, seen from this machine.
+/// Where a gateway of these settings listens and takes clear text, seen from this machine.
 fn gateways(settings: &Settings) -> Vec<SocketAddr> {
     let local = |text: &str| {
         let mut address: SocketAddr = text.parse().ok()?;
@@ -83,7 +84,8 @@ fn gateways(settings: &Settings) -> Vec<SocketAddr> {
         }
         Some(address).filter(|address| address.port() != 0)
     };
-    settings.listeners.iter().filter_map(|listener| local(&listener.address)).collect()
+    let clear = settings.listeners.iter().filter(|listener| listener.tls != server::Tls::Implicit);
+    clear.filter_map(|listener| local(&listener.address)).collect()
 }
 
 /// What the gateway there said, or why nobody is there.

@@ -1,5 +1,6 @@
 //! What must hold between settings, and what a type alone cannot tell.
 
+mod tls;
 mod upstream;
 
 use std::{collections::HashSet, net::SocketAddr};
@@ -24,6 +25,7 @@ pub(super) fn check(settings: &Settings, root: &Node, defaulted: &[Vec<Step>]) -
     let mut checker = Checker { root, defaulted, faults: Vec::new() };
     checker.hostname(settings);
     checker.listeners(&settings.listeners);
+    tls::check(&mut checker, settings);
     checker.users(settings);
     checker.limits(&settings.limits);
     checker.times(settings);

@@ -25,6 +25,8 @@ pub struct Settings {
     /// Where clients connect.
     #[serde(rename = "listener")]
     pub listeners: Vec<server::Settings>,
+    /// The certificate that listeners with TLS show.
+    pub tls: server::TlsSettings,
     /// Who may log in.
     pub users: server::UserSettings,
     /// What one client, and all of them, may make grow.
@@ -55,6 +57,7 @@ impl Default for Settings {
         Self {
             hostname: String::new(),
             listeners: vec![server::Settings::default()],
+            tls: server::TlsSettings::default(),
             users: server::UserSettings::default(),
             limits: server::Limits::default(),
             rules: rules::Settings::default(),
@@ -92,6 +95,9 @@ impl Settings {
             for path in paths.into_iter().filter(|path| !path.as_os_str().is_empty()) {
                 *path = base.join(&path);
             }
+        }
+        for path in self.tls.paths_mut() {
+            *path = base.join(&path);
         }
         if !self.users.file.as_os_str().is_empty() {
             self.users.file = base.join(&self.users.file);

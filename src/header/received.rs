@@ -22,18 +22,20 @@ pub struct Hop<'a> {
 
 /// The field with its final CRLF.
 pub fn received(hop: &Hop<'_>) -> String {
-    let protocol = match (hop.smtputf8, hop.client.extended) {
-        (true, _) => "UTF8SMTP",
-        (false, true) => "ESMTP",
-        (false, false) => "SMTP",
+    let (protocol, extended) = match (hop.smtputf8, hop.client.extended) {
+        (true, _) => ("UTF8SMTP", true),
+        (false, true) => ("ESMTP", true),
+        (false, false) => ("SMTP", false),
     };
+    // There is no such word for SMTP without EHLO (RFC 3848, RFC 6531 section 4.3).
+    let tls = if extended && hop.client.tls.is_some() { "S" } else { "" };
     let helo = if is_host(&hop.client.helo) { hop.client.helo.as_str() } else { "unknown" };
     let literal = match hop.client.address {
         std::net::IpAddr::V4(address) => format!("[{address}]"),
         std::net::IpAddr::V6(address) => format!("[IPv6:{address}]"),
     };
     let mut value = String::new();
-    let _ = write!(value, "from {helo} ({literal}) by {} with {protocol} id {};", hop.hostname, hop.id);
+    let _ = write!(value, "from {helo} ({literal}) by {} with {protocol}{tls} id {};", hop.hostname, hop.id);
     let _ = write!(value, " {}", hop.time.strftime("%a, %d %b %Y %H:%M:%S %z"));
     fold("Received", &value)
 }
@@ -58,5 +60,18 @@ mod tests {
             received(&hop).replace("\r\n", ""),
             "Received: from unknown ([10.0.0.10]) by relay.example.com with SMTP id 00000000000000000000000000; Mon, 08 Aug 2011 17:30:34 -0400"
         );
+    }
+
+    #[test]
+    fn the_word_behind_with_tells_of_tls() {
+        let time: jiff::ZonedDateTime = "2011-08-08T17:30:34-04:00[America/New_York]".parse().unwrap();
+        let mut client = Client::new("10.0.0.10".parse().unwrap(), "smtp");
+        client.tls = Some("TLSv1.3".to_owned());
+        for (extended, smtputf8, word) in [(true, false, "ESMTPS"), (true, true, "UTF8SMTPS"), (false, false, "SMTP")] {
+            client.extended = extended;
+            let hop = Hop { client: &client, hostname: "relay.example.com", id: Id::nil(), time: &time, smtputf8 };
+            let field = received(&hop).replace("\r\n", "");
+            assert!(field.contains(&format!(" with {word} id ")), "{field}");
+        }
     }
 }

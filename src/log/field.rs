@@ -55,7 +55,7 @@ pub const FIELDS: &[FieldRow] = &[
     row("upstream", "the upstream that was asked", |record| json!(record.upstream)),
     row("recipients", "how many recipients", |record| json!(record.recipients)),
     row("rules", "how many changes the rules made", |record| json!(record.rules)),
-    row("tls", "the version of TLS", |_| Value::Null),
+    row("tls", "the version of TLS", |record| json!(record.tls)),
     row("duration-ms", "milliseconds from MAIL to the end", |record| {
         json!(u64::try_from(record.duration.as_millis()).unwrap_or(u64::MAX))
     }),

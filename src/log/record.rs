@@ -40,6 +40,8 @@ pub struct Record {
     pub time: ZonedDateTime,
     /// The client's address.
     pub client: Option<IpAddr>,
+    /// The version of TLS that its session was under.
+    pub tls: Option<String>,
     /// The authenticated name.
     pub login: Option<String>,
     /// The user that a rule named.
@@ -79,6 +81,7 @@ impl Record {
             event,
             time: ZonedDateTime::now(),
             client: None,
+            tls: None,
             login: None,
             user: None,
             request: String::new(),
@@ -100,6 +103,7 @@ impl Record {
     /// Tells who it was.
     pub fn set_client(&mut self, client: &Client) {
         self.client = Some(client.address);
+        self.tls.clone_from(&client.tls);
         self.login.clone_from(&client.login);
     }
 

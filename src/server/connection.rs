@@ -15,10 +15,13 @@ use crate::{
     smtp::{Codec, Event, Item, Login, LoginEnd, Next, Session, Step},
 };
 
-use super::{admission::Share, line, listener::House, users::Verdict, wire::Wire};
+use super::{Tls, admission::Share, line, listener::House, users::Verdict, wire::Wire};
 
 /// Octets read at once, and octets of replies gathered before they are sent.
 const PIECE: usize = 32 << 10;
+
+/// How long a handshake may take, where a command may take longer.
+const HANDSHAKE: Duration = Duration::from_secs(60);
 
 /// What a connection ends with.
 enum Ending {
@@ -63,6 +66,9 @@ impl Connection {
 
     /// Talks until one side ends it.
     pub(super) async fn run(mut self) {
+        if self.house.settings.tls == Tls::Implicit && self.handshake().await.is_err() {
+            return;
+        }
         self.session.greeting().write(&mut self.out);
         if let Ending::Lost = self.talk().await
             && let Some(event) = self.session.lost()
@@ -108,6 +114,9 @@ impl Connection {
         match item {
             Item::Line(line) => {
                 let step = self.session.line(&line);
+                if matches!(step.next, Next::Handshake) && self.codec.discard() {
+                    return Step { event: step.event, ..self.session.pipelined() };
+                }
                 self.make_room(step)
             }
             Item::LongLine => self.session.fault(Reply::new(500, Enhanced(5, 5, 6), "The line is too long")),
@@ -175,6 +184,10 @@ impl Connection {
         match step.next {
             // Whether there is room was asked before.
             Next::Command | Next::Room(..) => {}
+            Next::Handshake => {
+                self.flush().await?;
+                self.handshake().await?;
+            }
             Next::Data => {
                 let limit = usize::try_from(self.house.limits.message_size.0).unwrap_or(usize::MAX);
                 self.codec.begin_data(limit, std::mem::take(&mut self.expected));
@@ -220,6 +233,30 @@ impl Connection {
         Ok(true)
     }
 
+    /// Goes on within TLS; when that fails the connection is of no use any longer.
+    async fn handshake(&mut self) -> io::Result<()> {
+        let stream = std::mem::replace(&mut self.stream, Box::new(tokio::io::empty()));
+        let (certificates, stopping) = (self.house.shared.certificates.clone(), self.house.shared.stopping.clone());
+        let shaking = async {
+            let certificates = certificates.ok_or_else(|| io::Error::other("there is no certificate"))?;
+            certificates.accept(stream).await
+        };
+        let shaken = tokio::select! {
+            shaken = timeout(self.house.limits.command_time.0.min(HANDSHAKE), shaking) => {
+                shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            }
+            () = stopping.cancelled() => Err(io::Error::other("shutting down")),
+        };
+        let client = self.session.client();
+        let (stream, version) = shaken.inspect_err(|error| {
+            tracing::info!(listener = client.listener, client = %client.address, %error, "the TLS handshake failed");
+        })?;
+        self.stream = stream;
+        self.session.secured(version);
+        self.deadline = Instant::now() + self.house.limits.command_time.0;
+        Ok(())
+    }
+
     fn began_transaction(&self, reply: &Reply) -> bool {
         reply.enhanced() == Some(Enhanced(2, 1, 0)) && self.session.in_transaction()
     }
@@ -254,7 +291,13 @@ impl Connection {
         if self.out.is_empty() {
             return Ok(());
         }
-        let writing = timeout(self.house.limits.command_time.0, self.stream.write_all(&self.out));
+        let (stream, out) = (&mut self.stream, &self.out);
+        // Within TLS what is written may wait for a flush.
+        let writing = async {
+            stream.write_all(out).await?;
+            stream.flush().await
+        };
+        let writing = timeout(self.house.limits.command_time.0, writing);
         // What the client takes at once is written even when drain is over.
         let written = tokio::select! {
             biased;

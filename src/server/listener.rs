@@ -18,7 +18,7 @@ use crate::{
 };
 
 use super::{
-    Limits, Settings, Users,
+    Certificates, Limits, Settings, Tls, Users,
     admission::{Admission, Budget, Full},
     connection::Connection,
     wire::Wire,
@@ -35,6 +35,8 @@ pub struct Shared {
     pub log: Arc<AccessLog>,
     /// The counters.
     pub metrics: Arc<Metrics>,
+    /// What listeners with TLS show; the settings are checked to name it for these.
+    pub certificates: Option<Arc<Certificates>>,
     /// Cancelled when no new mail is to come in.
     pub stopping: CancellationToken,
     /// Cancelled when nothing is waited for any longer.
@@ -109,8 +111,9 @@ impl Listener {
     }
 
     /// Takes connections until the house stops.
-    pub async fn run(self, gate: &Gate, offer: Offer, shared: Shared) {
-        let offer = Offer { logins: self.settings.auth.logins(), ..offer };
+    pub async fn run(self, gate: &Gate, mut offer: Offer, shared: Shared) {
+        offer.starttls = self.settings.tls == Tls::Starttls;
+        offer.logins = self.settings.auth.logins();
         let house = Arc::new(House {
             settings: self.settings,
             limits: gate.limits.clone(),
@@ -169,7 +172,10 @@ fn welcome(stream: TcpStream, peer: SocketAddr, gate: &Gate, house: &Arc<House>)
                 Full::Client => "Too many connections from your address; try again later",
             };
             tracing::warn!(listener = house.settings.name, client = %address, "{text}");
-            shared.sessions.spawn(turn_away(stream, text));
+            // Before a handshake a client of implicit TLS would not understand it.
+            if house.settings.tls != Tls::Implicit {
+                shared.sessions.spawn(turn_away(stream, text));
+            }
         }
     }
 }

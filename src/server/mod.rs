@@ -8,10 +8,12 @@ mod connection;
 mod line;
 mod listener;
 mod submit;
+mod tls;
 mod users;
 mod wire;
 
 pub use listener::{BindError, Gate, Listener, Shared, bind, converse};
+pub use tls::{Certificates, MinVersion, TlsFault, TlsSettings};
 
 use ipnet::IpNet;
 
@@ -32,7 +34,7 @@ pub struct Settings {
     pub address: String,
     /// The protocol spoken.
     pub protocol: Protocol,
-    /// TLS on this listener; this version has none.
+    /// TLS on this listener, with the certificate of [tls]: none, when the client asks for it, or from the first octet on.
     pub tls: Tls,
     /// Logins by the users of `[users]`: none, optional (who is not in `allow` logs in), required. A password is taken under
     /// TLS, or on loopback.
@@ -94,6 +96,10 @@ pub enum Protocol {
 pub enum Tls {
     /// None.
     None,
+    /// STARTTLS (RFC 3207) is offered.
+    Starttls,
+    /// The session begins with the handshake (RFC 8314).
+    Implicit,
 }
 
 /// Logins on a listener; taken under TLS, or on loopback.

@@ -55,6 +55,12 @@ impl Codec {
         self.starved = false;
     }
 
+    /// Drops what has come and is no item yet; whether there was anything.
+    pub fn discard(&mut self) -> bool {
+        self.skipping = false;
+        !std::mem::take(&mut self.buffer).is_empty()
+    }
+
     /// Octets of memory that the message being read holds.
     pub fn held(&self) -> usize {
         self.data.as_ref().map_or(0, DataReader::held)
@@ -145,6 +151,17 @@ mod tests {
         codec.buffer().extend_from_slice(b"\r\nNOOP\r\n");
         assert_eq!(codec.next_item(), Some(Item::LongLine));
         assert_eq!(codec.next_item(), Some(line("NOOP")));
+    }
+
+    #[test]
+    fn what_is_dropped_is_never_an_item() {
+        let mut codec = Codec::default();
+        codec.buffer().extend_from_slice(b"STARTTLS\r\nRSET\r\nMAIL FR");
+        assert_eq!(codec.next_item(), Some(line("STARTTLS")));
+        assert!(codec.discard() && !codec.discard());
+        codec.buffer().extend_from_slice(b"NOOP\r\n");
+        assert_eq!(codec.next_item(), Some(line("NOOP")));
+        assert!(!codec.discard());
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub enum Command {
     Auth(String, Option<String>),
     /// DATA.
     Data,
+    /// STARTTLS.
+    StartTls,
     /// RSET.
     Rset,
     /// NOOP, its argument ignored.
@@ -66,6 +68,7 @@ impl Command {
             "RCPT" => rcpt(argument),
             "AUTH" => auth(argument),
             "DATA" => bare(Self::Data, "DATA", argument),
+            "STARTTLS" => bare(Self::StartTls, "STARTTLS", argument),
             "RSET" => bare(Self::Rset, "RSET", argument),
             "QUIT" => bare(Self::Quit, "QUIT", argument),
             "NOOP" => Ok(Self::Noop),
@@ -237,6 +240,7 @@ mod tests {
             ("RCPT TO:<>", 553),
             ("RCPT TO:<用户@example.net>", 550),
             ("DATA x", 501),
+            ("STARTTLS now", 501),
             ("EXPN list", 502),
             ("VRFY", 501),
         ] {

@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! # remark
-//! set: KEY=VALUE         a setting, as --set takes it; {fixtures} is the folder of these files
+//! set: KEY=VALUE         a setting, as --set takes it; {fixtures} is their folder
 //! rule: LINE             a line of a rule file that runs before builtin:ses
 //! C: TEXT                the client sends this and CRLF; C: lines behind one another leave in one write
 //! C*3: TEXT              the same three times; {n} is 1, 2, 3
 //! S: TEXT                the next line that the client hears, code and all
 //! S*3: TEXT              the same three times
 //! S: (closed)            the server has closed the connection
+//! tls:                   the client does the handshake, and goes on within TLS
 //! mail: FROM -> A, B     SES accepted a mail for A and B with FROM as its return path (- for none)
 //! log: EVENT CODE WORD   a line of the access log: its event, status and outcome
 //! | TEXT                 below mail: a line of the mail, with CRLF; below log: FIELD: VALUE, one that the line has
@@ -40,6 +41,7 @@ use crate::{
 enum Step {
     Send(Vec<u8>),
     Hear(String),
+    Tls,
     Closed,
 }
 
@@ -66,7 +68,8 @@ impl Dialogue {
             let (key, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
             let (key, times) = counted(key).ok_or(line)?;
             match key {
-                "set" => dialogue.set.push(rest.replace("{fixtures}", &folder("smtp").display().to_string())),
+                "set" => dialogue.set.push(rest.replace("{fixtures}", &folder("").display().to_string())),
+                "tls" => dialogue.steps.push(Step::Tls),
                 "rule" => dialogue.rules += &format!("{rest}\n"),
                 "C" => (1..=times).for_each(|n| dialogue.send(&rest.replace("{n}", &n.to_string()))),
                 "S" if rest == "(closed)" => dialogue.steps.push(Step::Closed),
@@ -135,7 +138,8 @@ fn play(text: &str) -> Result<(), String> {
 }
 
 fn talk(port: u16, steps: &[Step], known: &mut Known) -> Result<(), String> {
-    let mut client = if matches!(steps.first(), Some(Step::Hear(_))) { Smtp::silent(port) } else { Smtp::ready(port) };
+    let speaks_last = matches!(steps.first(), Some(Step::Hear(_) | Step::Tls));
+    let mut client = if speaks_last { Smtp::silent(port) } else { Smtp::ready(port) };
     let mut last = String::new();
     for step in steps {
         match step {
@@ -148,6 +152,9 @@ fn talk(port: u16, steps: &[Step], known: &mut Known) -> Result<(), String> {
                 if !known.matches(expected, &line) {
                     return Err(format!("behind {last}\n- {expected}\n+ {line}"));
                 }
+            }
+            Step::Tls => {
+                client = client.within_tls(&folder("tls/ca.pem")).map_err(|error| format!("behind {last}: {error}"))?;
             }
             Step::Closed => match client.line() {
                 None => {}
@@ -252,7 +259,9 @@ fn every_dialogue_goes_as_it_is_written() {
 #[test]
 fn every_extension_that_is_offered_has_a_dialogue() {
     let fake = FakeSes::start(Profile::Today);
-    let gateway = Gateway::with_ses(&fake.endpoint());
+    let certificate = format!("tls.certificate={}", folder("tls/both.pem").display());
+    let set = ["listener.smtp.tls=starttls".to_owned(), certificate];
+    let gateway = Gateway::start_with(&format!("{BASE}{}", ses(&fake.endpoint())), &set);
     let reply = Smtp::connect(gateway.port()).command("EHLO client.example.org");
     let keywords: Vec<String> =
         reply.text.lines().skip(1).map(|line| line.split(' ').next().unwrap().to_lowercase()).collect();

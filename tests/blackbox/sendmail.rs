@@ -87,7 +87,10 @@ fn without_gateway_and_store_it_goes_straight_to_ses() {
     let link = CREDENTIALS.iter().fold(link, |link, (name, value)| link.env(name, value));
     let ran = link.run(["-v", "-i", "-f", "a@example.com", "b@example.net"], MAIL);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(told(&ran).starts_with("2.0.0 straight to the upstream, since no gateway answers at 127.0.0.1:"), "{ran:?}");
+    assert!(
+        told(&ran).starts_with("2.0.0 straight to the upstream, since no gateway answers at 127.0.0.1:"),
+        "{ran:?}"
+    );
     assert_eq!(fake.accepted().len(), 1);
     drop(fake);
     let down = link.run(["-i", "-f", "a@example.com", "b@example.net"], MAIL);

@@ -5,8 +5,11 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, Shutdown, TcpStream},
+    path::Path,
     time::Duration,
 };
+
+use crate::parties::tunnel::within_tls;
 
 /// How long a reply may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -53,6 +56,14 @@ impl Smtp {
         let mut client = Self::connect(port);
         assert_eq!(client.command("EHLO client.example.org").code, 250);
         client
+    }
+
+    /// Goes on within TLS, with a server whose certificate is of that authority.
+    pub fn within_tls(self, ca_file: &Path) -> std::io::Result<Self> {
+        assert!(self.stream.buffer().is_empty(), "more was said in clear text");
+        let stream = within_tls(self.stream.into_inner(), ca_file)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self { stream: BufReader::new(stream) })
     }
 
     /// Sends octets as they are; that the other side has gone shows at the next reply.

@@ -6,6 +6,7 @@ mod enhanced_status_codes;
 mod pipelining;
 mod size;
 mod smtputf8;
+mod starttls;
 
 use crate::mail::{Enhanced, Reply};
 
@@ -45,6 +46,7 @@ pub const EXTENSIONS: &[Extension] = &[
     eightbitmime::EXTENSION,
     smtputf8::EXTENSION,
     enhanced_status_codes::EXTENSION,
+    starttls::EXTENSION,
     auth::EXTENSION,
 ];
 

@@ -134,7 +134,6 @@ impl Session {
         match end {
             LoginEnd::Right if !as_another => {
                 self.client.login = Some(name);
-                self.may_relay = true;
                 Step::reply(Reply::new(235, Enhanced(2, 7, 0), "Logged in"))
             }
             LoginEnd::Right | LoginEnd::Wrong => {

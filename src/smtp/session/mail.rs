@@ -73,7 +73,7 @@ impl Session {
             return Step::reply(Reply::new(503, SEQUENCE, "A transaction is open already; RSET ends it"));
         } else if self.offer.logins == Logins::Required && self.client.login.is_none() {
             Some(Reply::new(530, Enhanced(5, 7, 0), "Log in first"))
-        } else if !self.may_relay {
+        } else if !self.may_relay && self.client.login.is_none() {
             let text = format!("[{}] may not relay through listener {}", self.client.address, self.client.listener);
             Some(Reply::new(550, Enhanced(5, 7, 1), &text))
         } else {

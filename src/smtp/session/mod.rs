@@ -6,6 +6,7 @@ mod mail;
 mod step;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub struct Offer {
     pub recipients: usize,
     /// Errors after which a session is closed.
     pub errors: u32,
+    /// Whether TLS may be begun by STARTTLS.
+    pub starttls: bool,
     /// Who may log in.
     pub logins: Logins,
 }
@@ -104,10 +107,13 @@ impl Session {
             Command::Rcpt(path, parameters) => self.rcpt(path, &parameters),
             Command::Auth(mechanism, initial) => self.auth(&mechanism, initial.as_deref()),
             Command::Data => self.begin_data(),
+            Command::StartTls => self.start_tls(),
             Command::Rset => Step::reply(Reply::new(250, OK, "Ok")).with(self.abort()),
             Command::Noop => Step::reply(Reply::new(250, OK, "Ok")),
             Command::Vrfy => Step::reply(Reply::new(252, Enhanced(2, 5, 0), "Cannot verify; send the mail and see")),
-            Command::Help => Step::reply(Reply::new(214, OK, "EHLO HELO AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT")),
+            Command::Help => {
+                Step::reply(Reply::new(214, OK, "EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT"))
+            }
             Command::Quit => {
                 let reply = Reply::new(221, OK, "Bye");
                 Step { reply: Some(reply), event: self.abort(), next: Next::Close }

@@ -25,6 +25,9 @@ pub enum Next {
     Command,
     /// The data of a message.
     Data,
+    /// What comes within TLS: send the reply, do the handshake, call [`Session::secured`]. When octets have come behind the
+    /// command, drop them and send what [`Session::pipelined`] answers instead.
+    Handshake,
     /// Nothing: see whether a message of so many octets finds room, and call [`Session::room`] with the answer.
     Room(u64, Box<Envelope>),
     /// Nothing: ask the rules about this recipient of that sender, and call [`Session::recipient`] with what they say.

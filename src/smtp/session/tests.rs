@@ -8,6 +8,7 @@ fn session() -> Session {
         message_size: 1000,
         recipients: 2,
         errors: 4,
+        starttls: true,
         logins: Logins::Optional,
     };
     let client = Client::new("192.0.2.1".parse().unwrap(), "smtp");
@@ -102,4 +103,39 @@ fn a_message_too_large_is_refused_once() {
     assert_eq!(step.reply.map(|reply| reply.code()), Some(552));
     assert!(matches!(step.event, Some(Event::Ended(_, End::Refused(_, 1001)))));
     assert_eq!(codes(&mut session, &["MAIL FROM:<a@example.com> SIZE=1001", "NOOP"]), [552, 250]);
+}
+
+#[test]
+fn behind_the_handshake_nothing_is_known_of_what_was_said_before() {
+    let mut session = session();
+    assert!(said(&mut session, "EHLO x").to_string().contains("STARTTLS"));
+    codes(&mut session, &["MAIL FROM:<a@example.com>", "RCPT TO:<b@example.net>"]);
+    let step = session.line(b"starttls");
+    assert!(matches!((step.next, step.event), (Next::Handshake, Some(Event::Ended(_, End::Aborted)))));
+    assert_eq!(step.reply.map(|reply| reply.to_string()).as_deref(), Some("220 2.0.0 Begin TLS now"));
+    session.secured("TLSv1.3");
+    let client = session.client();
+    assert_eq!((client.helo.as_str(), client.extended, client.tls.as_deref()), ("", false, Some("TLSv1.3")));
+    let lines = ["DATA", "RCPT TO:<b@example.net>", "MAIL FROM:<a@example.com>", "STARTTLS"];
+    assert_eq!(codes(&mut session, &lines), [503, 503, 503, 503]);
+    assert!(!said(&mut session, "EHLO x").to_string().contains("STARTTLS"));
+}
+
+#[test]
+fn what_is_pipelined_behind_starttls_ends_the_session() {
+    let mut session = session();
+    session.line(b"EHLO x");
+    session.line(b"STARTTLS");
+    let step = session.pipelined();
+    assert_eq!(step.reply.map(|reply| reply.code()), Some(503));
+    assert!(matches!(step.next, Next::Close) && session.client().tls.is_none());
+}
+
+#[test]
+fn starttls_that_is_not_offered_is_refused() {
+    let mut session = session();
+    Arc::get_mut(&mut session.offer).unwrap().starttls = false;
+    assert!(!said(&mut session, "EHLO x").to_string().contains("STARTTLS"));
+    assert_eq!(codes(&mut session, &["STARTTLS"]), [502]);
+    assert!(session.client().tls.is_none());
 }

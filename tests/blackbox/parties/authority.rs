@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     sync::Arc,
 };
 
@@ -13,6 +13,8 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use tempfile::TempDir;
+
+use super::fed;
 
 /// An authority with the certificate of one server.
 pub struct Authority {
@@ -51,6 +53,18 @@ impl Authority {
     /// The server's key, in PEM.
     pub fn key(&self) -> PathBuf {
         self.folder.path().join("server.key")
+    }
+
+    /// What openssl's client gives out and says when it speaks these lines within TLS to 127.0.0.1:`port`, whose
+    /// certificate it checks; further arguments are as in `-starttls smtp`.
+    ///
+    /// # Panics
+    /// When openssl is not installed.
+    pub fn client(&self, port: u16, arguments: &str, lines: &str) -> Output {
+        let mut command = Command::new("openssl");
+        command.args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-quiet", "-verify_ip", "127.0.0.1"]);
+        command.args(["-verify_return_error", "-CAfile", "ca.pem"]).args(arguments.split_whitespace());
+        fed(command.current_dir(self.folder.path()), lines.as_bytes())
     }
 
     /// What a server of rustls needs.

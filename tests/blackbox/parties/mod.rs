@@ -19,6 +19,7 @@ pub mod postfix;
 pub mod sendmail;
 pub mod sink;
 pub mod syslog;
+pub mod tunnel;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
