@@ -39,7 +39,7 @@ use crate::{
     metrics::Metrics,
     operator::Socket,
     rules::Rules,
-    server::{self, BindError, Certificates, Gate, Listener, TlsFault, Users},
+    server::{self, BindError, Certificates, Gate, Listener, Passed, TlsFault, Users},
     smtp::{Logins, Offer},
     store::StoreError,
     upstream::{SetupError, Upstream},
@@ -130,9 +130,9 @@ impl App {
         let certificates = Certificates::open(&settings.tls)?;
         let log = Arc::new(AccessLog::open(&settings.access_log, alarm)?);
         let users = users(&settings)?;
-        let mut listeners = Vec::new();
+        let (mut listeners, mut passed) = (Vec::new(), Passed::from_env());
         for one in &settings.listeners {
-            listeners.push(server::bind(one).await?);
+            listeners.extend(server::bind(one, &mut passed).await?);
         }
         let http = bind_http(&settings.http.address).await?;
         let attempts = TaskTracker::new();
@@ -179,8 +179,7 @@ impl App {
         let control = control.map(|(socket, operator)| tokio::spawn(socket.serve(operator, ended.clone())));
         let offer = offer(&self.settings, self.outward.queue.is_some());
         for listener in std::mem::take(&mut self.listeners) {
-            let address = listener.address().map(|address| address.to_string()).unwrap_or_default();
-            tracing::info!(listener = listener.name(), address, "listening");
+            tracing::info!(listener = listener.name(), address = listener.address(), "listening");
             let (gate, offer, shared) = (Arc::clone(&gate), offer.clone(), self.shared.clone());
             tokio::spawn(async move { listener.run(&gate, offer, shared).await });
         }
@@ -254,6 +253,9 @@ fn offer(settings: &Settings, queues: bool) -> Offer {
         // Each listener knows its own.
         starttls: false,
         logins: Logins::None,
+        lmtp: false,
+        allow: Vec::new(),
+        trusted: Vec::new(),
     }
 }
 

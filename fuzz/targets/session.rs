@@ -42,11 +42,11 @@ struct Conversation {
 impl Conversation {
     fn hear(mut self, octets: &[u8], mut size: impl FnMut(usize) -> usize) -> (Vec<u8>, Vec<Bytes>) {
         let offer =
-            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9, logins: Logins::Optional, starttls: false };
+            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9, logins: Logins::Optional, starttls: false, lmtp: false, allow: vec!["192.0.2.0/24".parse().expect("a network")], trusted: vec!["192.0.2.1/32".parse().expect("a network")] };
         let mut client = Client::new([192, 0, 2, 1].into(), "smtp");
         // Without it no login is ever taken.
         client.tls = Some("TLSv1.3".into());
-        let mut session = Session::new(Arc::new(offer), client, true, Id::nil);
+        let mut session = Session::new(Arc::new(offer), client, Id::nil);
         let mut codec = Codec::default();
         let mut rest = octets;
         // What stands before the place where the codec is, for each message on its own.
@@ -120,7 +120,12 @@ impl Conversation {
                         self.data = true;
                     }
                     Next::Close => self.closed = true,
-                    Next::Room(..) | Next::Login(_) | Next::Recipient(_) | Next::Submit(_) | Next::Handshake => {
+                    Next::Room(..)
+                    | Next::Login(_)
+                    | Next::Recipient(_)
+                    | Next::Answer(_)
+                    | Next::Submit(_)
+                    | Next::Handshake => {
                         panic!("one command, one reply")
                     }
                 }
@@ -131,6 +136,7 @@ impl Conversation {
                 self.messages.push(transaction.raw);
                 self.reply(&Reply::new(250, Enhanced(2, 0, 0), "Ok"));
             }
+            (None, Next::Answer(reply)) => self.reply(&reply),
             (None, next) => panic!("a command without a reply: {next:?}"),
         }
     }

@@ -84,8 +84,12 @@ fn gateways(settings: &Settings) -> Vec<SocketAddr> {
         }
         Some(address).filter(|address| address.port() != 0)
     };
-    let clear = settings.listeners.iter().filter(|listener| listener.tls != server::Tls::Implicit);
-    clear.filter_map(|listener| local(&listener.address)).collect()
+    let plain = |listener: &&server::Settings| {
+        listener.tls != server::Tls::Implicit
+            && listener.protocol == server::Protocol::Smtp
+            && listener.proxy_protocol.is_empty()
+    };
+    settings.listeners.iter().filter(plain).filter_map(|listener| local(&listener.address)).collect()
 }
 
 /// What the gateway there said, or why nobody is there.

@@ -74,17 +74,23 @@ impl Checker<'_> {
             if !addresses.insert(listener.address.as_str()) {
                 self.fault(&path("address"), &format!("another listener has {} already", listener.address));
             }
-            match listener.address.parse::<SocketAddr>() {
-                Ok(address) if address.ip().is_loopback() => {}
-                Ok(_) if listener.auth == server::Auth::Required => {}
-                Ok(_) => self.open_relay(&path("allow"), listener),
-                Err(_) => {
+            let named = !listener.proxy_protocol.is_empty() || !listener.xclient.is_empty();
+            match listener.place() {
+                // Behind a proxy the clients are those that it names.
+                Some(place) if place.is_local() && !named => {}
+                Some(_) if listener.auth == server::Auth::Required => {}
+                Some(_) => self.open_relay(&path("allow"), listener),
+                None => {
                     let text = format!(
-                        "{:?} is no address with a port, such as \"127.0.0.1:2525\" or \"[::]:25\"",
+                        "{:?} is no address with a port, such as \"127.0.0.1:2525\" or \"[::]:25\", and neither unix:PATH nor systemd:NAME",
                         listener.address
                     );
                     self.fault(&path("address"), &text);
                 }
+            }
+            if listener.protocol == server::Protocol::Lmtp && listener.address.ends_with(":25") {
+                // RFC 2033 section 5: a server that sends there would not be answered as it expects.
+                self.fault(&path("protocol"), "LMTP is not spoken on port 25, where other servers expect SMTP");
             }
         }
     }
@@ -96,9 +102,12 @@ impl Checker<'_> {
             network.prefix_len() < shortest && !network.addr().is_loopback()
         });
         if let Some(network) = open {
+            let local = listener.place().is_some_and(|place| place.is_local());
             let text = format!(
-                "listener {} on {} would be an open relay for {network}; allow the networks of your own clients, such as \"10.0.0.0/8\", or listen on 127.0.0.1",
-                listener.name, listener.address
+                "listener {} on {} would be an open relay for {network}; allow the networks of your own clients, such as \"10.0.0.0/8\"{}",
+                listener.name,
+                listener.address,
+                if local { "" } else { ", or listen on 127.0.0.1" }
             );
             self.fault(path, &text);
         }
@@ -120,8 +129,9 @@ impl Checker<'_> {
             if file.as_os_str().is_empty() {
                 self.fault(&path, "logins need [users] file, which `headgate users add` makes");
             }
-            let loopback = listener.address.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
-            if listener.tls == server::Tls::None && !loopback {
+            // What systemd passes may be local; if it is not, no login is offered.
+            let remote = matches!(listener.place(), Some(server::Place::Tcp(address)) if !address.ip().is_loopback());
+            if listener.tls == server::Tls::None && remote {
                 self.fault(&path, "passwords are not taken in the clear: set tls, or listen on 127.0.0.1");
             }
         }

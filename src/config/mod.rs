@@ -96,6 +96,11 @@ impl Settings {
                 *path = base.join(&path);
             }
         }
+        for listener in &mut self.listeners {
+            if let Some(server::Place::Unix(path)) = listener.place() {
+                listener.address = format!("{}{}", server::UNIX, base.join(path).display());
+            }
+        }
         for path in self.tls.paths_mut() {
             *path = base.join(&path);
         }

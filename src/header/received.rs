@@ -23,6 +23,8 @@ pub struct Hop<'a> {
 /// The field with its final CRLF.
 pub fn received(hop: &Hop<'_>) -> String {
     let (protocol, extended) = match (hop.smtputf8, hop.client.extended) {
+        (true, _) if hop.client.lmtp => ("UTF8LMTP", true),
+        (false, _) if hop.client.lmtp => ("LMTP", true),
         (true, _) => ("UTF8SMTP", true),
         (false, true) => ("ESMTP", true),
         (false, false) => ("SMTP", false),
@@ -73,5 +75,8 @@ mod tests {
             let field = received(&hop).replace("\r\n", "");
             assert!(field.contains(&format!(" with {word} id ")), "{field}");
         }
+        client.lmtp = true;
+        let hop = Hop { client: &client, hostname: "relay.example.com", id: Id::nil(), time: &time, smtputf8: false };
+        assert!(received(&hop).replace("\r\n", "").contains(" with LMTPS id "));
     }
 }

@@ -102,7 +102,7 @@ impl Record {
 
     /// Tells who it was.
     pub fn set_client(&mut self, client: &Client) {
-        self.client = Some(client.address);
+        self.client = Some(client.origin.unwrap_or(client.address));
         self.tls.clone_from(&client.tls);
         self.login.clone_from(&client.login);
     }

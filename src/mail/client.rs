@@ -15,6 +15,12 @@ pub struct Client {
     pub extended: bool,
     /// The authenticated name; never the SASL authorization identity.
     pub login: Option<String>,
+    /// Whether the session is LMTP (RFC 2033).
+    #[serde(default)]
+    pub lmtp: bool,
+    /// The client that the address sends this mail for, by its own word (XFORWARD); the log shows this one.
+    #[serde(default)]
+    pub origin: Option<IpAddr>,
     /// The version of TLS that the session is under, such as `TLSv1.3`.
     pub tls: Option<String>,
 }
@@ -22,6 +28,15 @@ pub struct Client {
 impl Client {
     /// A client that has not said anything yet.
     pub fn new(address: IpAddr, listener: &str) -> Self {
-        Self { address, listener: listener.to_owned(), helo: String::new(), extended: false, login: None, tls: None }
+        Self {
+            address,
+            listener: listener.to_owned(),
+            helo: String::new(),
+            extended: false,
+            login: None,
+            lmtp: false,
+            origin: None,
+            tls: None,
+        }
     }
 }

@@ -31,7 +31,7 @@ pub use answer::{Account, Answer, Attempt, Deed, Done, Fault, FaultKind, Recipie
 pub use ask::{Letter, Query, Request, Which};
 pub use call::call;
 pub use line::{decoded, encoded};
-pub use socket::{Socket, SocketError, path_of};
+pub use socket::{Socket, path_of};
 
 /// Messages of one page.
 const PAGE: usize = 500;

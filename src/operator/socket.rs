@@ -5,12 +5,8 @@
 //! runs as, and root, may speak.
 
 use std::{
-    fs::{self, Permissions},
-    io,
-    os::unix::{
-        fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
-        net::UnixStream as BlockingStream,
-    },
+    fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -28,6 +24,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::server::unix::{self, SocketError};
+
 use super::{Answer, Fault, FaultKind, Operator, Request, decoded};
 
 /// Octets of a line; an order names some 30,000 messages in that.
@@ -44,32 +42,6 @@ pub fn path_of(store: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Why there is no control socket.
-#[derive(Debug, thiserror::Error)]
-pub enum SocketError {
-    /// The system's `sun_path` has no room for it.
-    #[error(
-        "the path {} has {} octets, and a Unix socket's has at most 107; put the store under a shorter path",
-        .0.display(),
-        .0.as_os_str().len()
-    )]
-    Long(PathBuf),
-    /// Another process answers there.
-    #[error("another process answers at {}", .0.display())]
-    InUse(PathBuf),
-    /// There is something else.
-    #[error("{} is there and is no socket", .0.display())]
-    Occupied(PathBuf),
-    /// It cannot be made.
-    #[error("{}: {cause}", path.display())]
-    System {
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-}
-
 /// A bound control socket; its file goes with it.
 pub struct Socket {
     listener: UnixListener,
@@ -84,20 +56,8 @@ impl Socket {
     /// # Errors
     /// Why there is none; a gateway runs without it.
     pub fn bind(path: &Path) -> Result<Self, SocketError> {
-        let system = |cause| SocketError::System { path: path.to_owned(), cause };
-        let bound = match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                clear(path)?;
-                UnixListener::bind(path)
-            }
-            other => other,
-        };
-        let listener = bound.map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput => SocketError::Long(path.to_owned()),
-            _ => system(error),
-        })?;
-        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(system)?;
-        let owner = fs::metadata(path).map_err(system)?.uid();
+        let listener = unix::bind(path, 0o600)?;
+        let owner = fs::metadata(path).map_err(|cause| SocketError::System { path: path.to_owned(), cause })?.uid();
         Ok(Self { listener, path: path.to_owned(), owner })
     }
 
@@ -148,22 +108,6 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// Removes the socket of a gateway that is gone.
-fn clear(path: &Path) -> Result<(), SocketError> {
-    let system = |cause| SocketError::System { path: path.to_owned(), cause };
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if !metadata.file_type().is_socket() => return Err(SocketError::Occupied(path.to_owned())),
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(system(error)),
-    }
-    match BlockingStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(system),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        _ => Err(SocketError::InUse(path.to_owned())),
     }
 }
 

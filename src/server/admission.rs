@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -25,7 +25,7 @@ pub(super) struct Admission {
 #[derive(Debug)]
 pub(super) struct Place {
     admission: Arc<Admission>,
-    client: IpAddr,
+    client: Option<IpAddr>,
 }
 
 /// Why a connection was not let in.
@@ -40,28 +40,42 @@ impl Admission {
         Arc::new(Self { most, most_per_client, clients: Mutex::default(), all: AtomicUsize::new(0) })
     }
 
-    pub(super) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<Place, Full> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.all.load(Ordering::Relaxed) >= self.most {
-            return Err(Full::House);
-        }
+    /// Lets a connection in whose client is not known yet.
+    pub(super) fn enter(self: &Arc<Self>) -> Result<Place, Full> {
+        let more = |all: usize| (all < self.most).then_some(all + 1);
+        self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| Full::House)?;
+        Ok(Place { admission: Arc::clone(self), client: None })
+    }
+
+    fn clients(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Counts it as this client's.
+    pub(super) fn count(&mut self, client: IpAddr) -> Result<(), Full> {
+        let mut clients = self.admission.clients();
         let count = clients.entry(client).or_default();
-        if *count >= self.most_per_client {
+        if *count >= self.admission.most_per_client {
             return Err(Full::Client);
         }
         *count += 1;
-        self.all.fetch_add(1, Ordering::Relaxed);
-        Ok(Place { admission: Arc::clone(self), client })
+        drop(clients);
+        self.client = Some(client);
+        Ok(())
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut clients = self.admission.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = clients.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                clients.remove(&self.client);
+        if let Some(client) = self.client {
+            let mut clients = self.admission.clients();
+            if let Some(count) = clients.get_mut(&client) {
+                *count -= 1;
+                if *count == 0 {
+                    clients.remove(&client);
+                }
             }
         }
         self.admission.all.fetch_sub(1, Ordering::Relaxed);
@@ -124,13 +138,17 @@ mod tests {
     fn places_are_counted_and_given_back() {
         let admission = Admission::new(3, 2);
         let (one, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
-        let first = admission.admit(one).unwrap();
-        let _second = admission.admit(one).unwrap();
-        assert_eq!(admission.admit(one).unwrap_err(), Full::Client);
-        let _third = admission.admit(other).unwrap();
-        assert_eq!(admission.admit(other).unwrap_err(), Full::House);
+        let admit = |client| {
+            let mut place = admission.enter()?;
+            place.count(client).map(|()| place)
+        };
+        let first = admit(one).unwrap();
+        let _second = admit(one).unwrap();
+        assert_eq!(admit(one).unwrap_err(), Full::Client);
+        let _third = admit(other).unwrap();
+        assert_eq!(admit(other).unwrap_err(), Full::House);
         drop(first);
-        assert!(admission.admit(one).is_ok());
+        assert!(admit(one).is_ok());
     }
 
     #[test]

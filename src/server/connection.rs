@@ -15,7 +15,7 @@ use crate::{
     smtp::{Codec, Event, Item, Login, LoginEnd, Next, Session, Step},
 };
 
-use super::{Tls, admission::Share, line, listener::House, users::Verdict, wire::Wire};
+use super::{Tls, admission::Share, line, listener::House, proxy, users::Verdict, wire::Wire};
 
 /// Octets read at once, and octets of replies gathered before they are sent.
 const PIECE: usize = 32 << 10;
@@ -41,14 +41,15 @@ pub(super) struct Connection {
     /// Octets that the client said the message has.
     expected: usize,
     reading_data: bool,
+    /// Whether anything came from the client.
+    heard: bool,
     deadline: Instant,
     pub(super) began: Instant,
 }
 
 impl Connection {
     pub(super) fn new(stream: Wire, client: Client, house: Arc<House>) -> Self {
-        let may_relay = house.settings.allow.iter().any(|network| network.0.contains(&client.address));
-        let session = Session::new(Arc::clone(&house.offer), client, may_relay, Id::mint);
+        let session = Session::new(Arc::clone(&house.offer), client, Id::mint);
         let now = Instant::now();
         Self {
             stream,
@@ -58,6 +59,7 @@ impl Connection {
             share: house.budget.share(),
             expected: 0,
             reading_data: false,
+            heard: false,
             deadline: now + house.limits.command_time.0,
             began: now,
             house,
@@ -99,7 +101,14 @@ impl Connection {
                 return Ending::Lost;
             }
             match self.read().await {
-                Ok(true) => {}
+                Ok(true) => {
+                    if !std::mem::replace(&mut self.heard, true) && proxy::is_header(self.codec.buffer()) {
+                        let text = "takes PROXY headers from peers in proxy_protocol only";
+                        let step = self.session.close(554, Enhanced(5, 7, 1), text);
+                        let _ = self.perform(step).await;
+                        return Ending::Closed;
+                    }
+                }
                 Ok(false) => return Ending::Lost,
                 Err(step) => {
                     let _ = self.perform(step).await;
@@ -204,25 +213,13 @@ impl Connection {
                     reply.write(&mut self.out);
                 }
             }
-            Next::Login(login) => {
-                let step = self.log_in(*login).await;
-                if let Some(event) = step.event {
-                    self.log_event(event);
-                }
-                if let Some(reply) = step.reply {
-                    reply.write(&mut self.out);
-                }
-                self.deadline = Instant::now() + self.house.limits.command_time.0;
-                if let Next::Close = step.next {
-                    self.flush().await?;
-                    return Ok(false);
-                }
-            }
+            Next::Login(login) => return self.take_login(*login).await,
+            Next::Answer(reply) => self.answer(&reply),
             Next::Submit(transaction) => {
                 self.flush().await?;
                 let reply = self.submit(*transaction).await;
                 self.share.give_back();
-                reply.write(&mut self.out);
+                self.answer(&reply);
                 self.deadline = Instant::now() + self.house.limits.command_time.0;
             }
             Next::Close => {
@@ -231,6 +228,30 @@ impl Connection {
             }
         }
         Ok(true)
+    }
+
+    /// Answers a login; false when the session is over.
+    async fn take_login(&mut self, login: Login) -> io::Result<bool> {
+        let step = self.log_in(login).await;
+        if let Some(event) = step.event {
+            self.log_event(event);
+        }
+        if let Some(reply) = step.reply {
+            reply.write(&mut self.out);
+        }
+        self.deadline = Instant::now() + self.house.limits.command_time.0;
+        if let Next::Close = step.next {
+            self.flush().await?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Says what became of the data.
+    fn answer(&mut self, reply: &Reply) {
+        for _ in 0..self.session.answers() {
+            reply.write(&mut self.out);
+        }
     }
 
     /// Goes on within TLS; when that fails the connection is of no use any longer.

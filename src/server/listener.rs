@@ -1,12 +1,8 @@
 //! Listening sockets, and what all their connections share.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use tokio::{
-    io::AsyncWriteExt,
-    net::{TcpListener, TcpStream},
-    time::timeout,
-};
+use tokio::{io::AsyncWriteExt, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -19,8 +15,10 @@ use crate::{
 
 use super::{
     Certificates, Limits, Settings, Tls, Users,
-    admission::{Admission, Budget, Full},
+    admission::{Admission, Budget, Full, Place},
     connection::Connection,
+    proxy::{self, Proxied},
+    socket::{self, BindError, Passed, Socket},
     wire::Wire,
 };
 
@@ -58,27 +56,17 @@ pub(super) struct House {
 
 /// A listener that is bound; clients wait in its backlog until it runs.
 pub struct Listener {
-    socket: TcpListener,
+    socket: Socket,
     settings: Settings,
 }
 
-/// An address that cannot be listened on.
-#[derive(Debug, thiserror::Error)]
-#[error("listener {name}: cannot listen on {address}: {cause}")]
-pub struct BindError {
-    name: String,
-    address: String,
-    cause: std::io::Error,
-}
-
-/// Binds a listener.
+/// Binds the sockets of a listener, each a listener of its own: systemd may pass several under one name.
 ///
 /// # Errors
-/// The address is in use, not ours or not permitted.
-pub async fn bind(settings: &Settings) -> Result<Listener, BindError> {
-    let fault = |cause| BindError { name: settings.name.clone(), address: settings.address.clone(), cause };
-    let socket = TcpListener::bind(&settings.address).await.map_err(fault)?;
-    Ok(Listener { socket, settings: settings.clone() })
+/// The address is in use, not ours or not permitted; systemd passed none.
+pub async fn bind(settings: &Settings, passed: &mut Passed) -> Result<Vec<Listener>, BindError> {
+    let sockets = socket::open(settings, passed).await?;
+    Ok(sockets.into_iter().map(|socket| Listener { socket, settings: settings.clone() }).collect())
 }
 
 /// The limits of all listeners together.
@@ -105,19 +93,17 @@ impl Listener {
         &self.settings.name
     }
 
-    /// The address it listens on, with its port.
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.socket.local_addr().ok()
+    /// Where it listens, as its setting `address` says it, but with the port that it got.
+    pub fn address(&self) -> String {
+        self.socket.address()
     }
 
     /// Takes connections until the house stops.
-    pub async fn run(self, gate: &Gate, mut offer: Offer, shared: Shared) {
-        offer.starttls = self.settings.tls == Tls::Starttls;
-        offer.logins = self.settings.auth.logins();
+    pub async fn run(self, gate: &Gate, offer: Offer, shared: Shared) {
         let house = Arc::new(House {
+            offer: Arc::new(self.settings.offer(offer)),
             settings: self.settings,
             limits: gate.limits.clone(),
-            offer: Arc::new(offer),
             budget: Arc::clone(&gate.budget),
             shared,
         });
@@ -140,48 +126,69 @@ impl Listener {
 
 /// Talks with a client on this machine that came otherwise than to a listener.
 pub async fn converse(stream: Wire, client: Client, gate: &Gate, (offer, shared): (Offer, Shared)) {
+    let settings = Settings { name: client.listener.clone(), ..Settings::default() };
     let house = House {
-        settings: Settings { name: client.listener.clone(), ..Settings::default() },
+        offer: Arc::new(settings.offer(offer)),
+        settings,
         limits: gate.limits.clone(),
-        offer: Arc::new(offer),
         budget: Arc::clone(&gate.budget),
         shared,
     };
     Connection::new(stream, client, Arc::new(house)).run().await;
 }
 
-fn welcome(stream: TcpStream, peer: SocketAddr, gate: &Gate, house: &Arc<House>) {
-    let address = peer.ip().to_canonical();
-    let shared = &house.shared;
-    match gate.admission.admit(address) {
-        Ok(place) => {
-            let _ = stream.set_nodelay(true);
-            let connection =
-                Connection::new(Box::new(stream), Client::new(address, &house.settings.name), Arc::clone(house));
-            let metrics = Arc::clone(&shared.metrics);
-            metrics.session_begins();
-            shared.sessions.spawn(async move {
-                connection.run().await;
-                metrics.session_ends();
-                drop(place);
-            });
-        }
-        Err(full) => {
-            let text = match full {
-                Full::House => "Too many connections; try again later",
-                Full::Client => "Too many connections from your address; try again later",
-            };
-            tracing::warn!(listener = house.settings.name, client = %address, "{text}");
-            // Before a handshake a client of implicit TLS would not understand it.
-            if house.settings.tls != Tls::Implicit {
-                shared.sessions.spawn(turn_away(stream, text));
-            }
+fn welcome(stream: Wire, peer: IpAddr, gate: &Gate, house: &Arc<House>) {
+    let sessions = &house.shared.sessions;
+    match gate.admission.enter() {
+        Ok(place) => sessions.spawn(attend(stream, peer, place, Arc::clone(house))),
+        Err(full) => sessions.spawn(turn_away(stream, peer, full, Arc::clone(house))),
+    };
+}
+
+/// Learns who the client is, and talks with it if there is room for more of its kind.
+async fn attend(mut stream: Wire, peer: IpAddr, mut place: Place, house: Arc<House>) {
+    let Some(client) = identify(&mut stream, peer, &house).await else { return };
+    // A relay that tells for whom it speaks has many clients; it limits each of them itself.
+    if !house.offer.trusts(peer)
+        && let Err(full) = place.count(client.address)
+    {
+        return turn_away(stream, client.address, full, house).await;
+    }
+    let metrics = Arc::clone(&house.shared.metrics);
+    metrics.session_begins();
+    Connection::new(stream, client, house).run().await;
+    metrics.session_ends();
+}
+
+/// The client: the peer, or whom it connects for when it is a proxy.
+async fn identify(stream: &mut Wire, peer: IpAddr, house: &House) -> Option<Client> {
+    let name = &house.settings.name;
+    if !house.settings.proxy_protocol.iter().any(|network| network.0.contains(&peer)) {
+        return Some(Client::new(peer, name));
+    }
+    let heard = tokio::select! {
+        heard = proxy::read(stream) => heard,
+        () = house.shared.stopping.cancelled() => return None,
+    };
+    match heard {
+        Ok(Proxied { address, tls }) => Some(Client { tls, ..Client::new(address.unwrap_or(peer), name) }),
+        Err(fault) => {
+            tracing::warn!(listener = name, %peer, "a peer in proxy_protocol was sent away: {fault}");
+            None
         }
     }
 }
 
-async fn turn_away(mut stream: TcpStream, text: &'static str) {
-    let mut octets = Vec::new();
-    Reply::new(421, Enhanced(4, 7, 0), text).write(&mut octets);
-    let _ = timeout(Duration::from_secs(1), stream.write_all(&octets)).await;
+async fn turn_away(mut stream: Wire, client: IpAddr, full: Full, house: Arc<House>) {
+    let text = match full {
+        Full::House => "Too many connections; try again later",
+        Full::Client => "Too many connections from your address; try again later",
+    };
+    tracing::warn!(listener = house.settings.name, %client, "{text}");
+    // Before a handshake a client of implicit TLS would not understand it.
+    if house.settings.tls != Tls::Implicit {
+        let mut octets = Vec::new();
+        Reply::new(421, Enhanced(4, 7, 0), text).write(&mut octets);
+        let _ = timeout(Duration::from_secs(1), stream.write_all(&octets)).await;
+    }
 }

@@ -7,19 +7,25 @@ mod admission;
 mod connection;
 mod line;
 mod listener;
+mod place;
+mod proxy;
+mod socket;
 mod submit;
 mod tls;
+pub mod unix;
 mod users;
 mod wire;
 
-pub use listener::{BindError, Gate, Listener, Shared, bind, converse};
+pub use listener::{Gate, Listener, Shared, bind, converse};
+pub use place::{Place, UNIX};
+pub use socket::{BindError, Passed};
 pub use tls::{Certificates, MinVersion, TlsFault, TlsSettings};
 
 use ipnet::IpNet;
 
 use crate::{
     mail::{Period, Size},
-    smtp::Logins,
+    smtp::{Logins, Offer},
 };
 
 pub use users::{Book, BookError, Settings as UserSettings, Users};
@@ -30,9 +36,13 @@ pub use users::{Book, BookError, Settings as UserSettings, Users};
 pub struct Settings {
     /// Its name in the log and in rules.
     pub name: String,
-    /// Address and port to listen on.
+    /// Address and port to listen on, or "unix:" and the path of a Unix socket, whose clients count as 127.0.0.1, or "systemd:"
+    /// and the FileDescriptorName of a socket that systemd passes.
     pub address: String,
-    /// The protocol spoken.
+    /// Permissions of a Unix socket, in octal.
+    #[schemars(with = "String")]
+    pub socket_mode: Mode,
+    /// The protocol spoken: smtp, or lmtp, which answers for each recipient.
     pub protocol: Protocol,
     /// TLS on this listener, with the certificate of [tls]: none, when the client asks for it, or from the first octet on.
     pub tls: Tls,
@@ -42,6 +52,13 @@ pub struct Settings {
     /// Networks whose clients may relay without a login.
     #[schemars(with = "Vec<String>")]
     pub allow: Vec<Network>,
+    /// Peers that must speak the PROXY protocol (version 1 or 2), such as HAProxy or a network load balancer; the client that
+    /// they name is the client, for `allow`, for the log and for what counts as loopback.
+    #[schemars(with = "Vec<String>")]
+    pub proxy_protocol: Vec<Network>,
+    /// Peers that may name the client by XCLIENT, as nginx does, or its address for the log by XFORWARD, as Postfix does.
+    #[schemars(with = "Vec<String>")]
+    pub xclient: Vec<Network>,
     /// What becomes of a message with a lone CR or LF: repair (by the rules) or refuse. In both only CRLF.CRLF ends the data.
     pub bare_line_ends: BareLineEnds,
 }
@@ -51,12 +68,55 @@ impl Default for Settings {
         Self {
             name: "default".to_owned(),
             address: "127.0.0.1:2525".to_owned(),
+            socket_mode: Mode(0o660),
             protocol: Protocol::Smtp,
             tls: Tls::None,
             auth: Auth::None,
             allow: ["127.0.0.0/8", "::1/128"].iter().filter_map(|text| text.parse().ok().map(Network)).collect(),
+            proxy_protocol: Vec::new(),
+            xclient: Vec::new(),
             bare_line_ends: BareLineEnds::Repair,
         }
+    }
+}
+
+impl Settings {
+    /// Where it is; nothing when `address` cannot be read.
+    pub fn place(&self) -> Option<Place> {
+        Place::parse(&self.address)
+    }
+
+    /// What the gateway offers, as this listener has it.
+    fn offer(&self, gateway: Offer) -> Offer {
+        let networks = |networks: &[Network]| networks.iter().map(|network| network.0).collect();
+        Offer {
+            lmtp: self.protocol == Protocol::Lmtp,
+            starttls: self.tls == Tls::Starttls,
+            logins: self.auth.logins(),
+            allow: networks(&self.allow),
+            trusted: networks(&self.xclient),
+            ..gateway
+        }
+    }
+}
+
+/// Permissions of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Mode(pub u32);
+
+impl TryFrom<String> for Mode {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| *mode <= 0o777 && text.len() <= 4);
+        mode.map(Self).ok_or_else(|| format!("{text:?} is no file mode; write \"0660\" or \"0666\""))
+    }
+}
+
+impl From<Mode> for String {
+    fn from(mode: Mode) -> Self {
+        format!("{:04o}", mode.0)
     }
 }
 
@@ -88,6 +148,8 @@ impl From<Network> for String {
 pub enum Protocol {
     /// SMTP (RFC 5321).
     Smtp,
+    /// LMTP (RFC 2033): as SMTP, with LHLO and an answer for each recipient.
+    Lmtp,
 }
 
 /// TLS on a listener.

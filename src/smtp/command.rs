@@ -12,6 +12,8 @@ pub enum Command {
     Ehlo(String),
     /// HELO with what the client calls itself.
     Helo(String),
+    /// LHLO with what the client calls itself (RFC 2033).
+    Lhlo(String),
     /// MAIL with the reverse-path and its parameters.
     Mail(Sender, Vec<Parameter>),
     /// RCPT with the forward-path and its parameters.
@@ -22,6 +24,10 @@ pub enum Command {
     Data,
     /// STARTTLS.
     StartTls,
+    /// XCLIENT with its attributes.
+    Xclient(Vec<Parameter>),
+    /// XFORWARD with its attributes.
+    Xforward(Vec<Parameter>),
     /// RSET.
     Rset,
     /// NOOP, its argument ignored.
@@ -64,11 +70,14 @@ impl Command {
         match verb.to_ascii_uppercase().as_str() {
             "EHLO" => greeting(argument).map(Self::Ehlo),
             "HELO" => greeting(argument).map(Self::Helo),
+            "LHLO" => greeting(argument).map(Self::Lhlo),
             "MAIL" => mail(argument),
             "RCPT" => rcpt(argument),
             "AUTH" => auth(argument),
             "DATA" => bare(Self::Data, "DATA", argument),
             "STARTTLS" => bare(Self::StartTls, "STARTTLS", argument),
+            "XCLIENT" => parameters(argument).map(Self::Xclient),
+            "XFORWARD" => parameters(argument).map(Self::Xforward),
             "RSET" => bare(Self::Rset, "RSET", argument),
             "QUIT" => bare(Self::Quit, "QUIT", argument),
             "NOOP" => Ok(Self::Noop),
@@ -163,8 +172,11 @@ fn path_and_parameters<'a>(argument: &'a str, prefix: &str) -> Result<(&'a str, 
         return Err(wrong());
     }
     let path = if path.starts_with('@') { path.split_once(':').map_or(path, |(_, mailbox)| mailbox) } else { path };
-    let parameters = tail.split(' ').filter(|word| !word.is_empty()).map(parameter).collect::<Result<_, _>>()?;
-    Ok((path, parameters))
+    Ok((path, parameters(tail)?))
+}
+
+fn parameters(text: &str) -> Result<Vec<Parameter>, Reply> {
+    text.split(' ').filter(|word| !word.is_empty()).map(parameter).collect()
 }
 
 /// The path up to the `>` that is not in a quoted string, and what stands behind it.

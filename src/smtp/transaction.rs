@@ -11,6 +11,8 @@ pub struct Open {
     pub id: Id,
     /// MAIL and the accepted RCPTs.
     pub envelope: Envelope,
+    /// RCPTs that were accepted, those that name a recipient again among them.
+    pub accepted: usize,
     /// The last RCPT or DATA that was refused.
     pub refusal: Option<Reply>,
 }

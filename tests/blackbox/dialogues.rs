@@ -5,6 +5,7 @@
 //! # remark
 //! set: KEY=VALUE         a setting, as --set takes it; {fixtures} is their folder
 //! rule: LINE             a line of a rule file that runs before builtin:ses
+//! first: TEXT            the client sends this and CRLF at once, before it hears anything
 //! C: TEXT                the client sends this and CRLF; C: lines behind one another leave in one write
 //! C*3: TEXT              the same three times; {n} is 1, 2, 3
 //! S: TEXT                the next line that the client hears, code and all
@@ -39,6 +40,7 @@ use crate::{
 
 #[derive(Debug)]
 enum Step {
+    First(Vec<u8>),
     Send(Vec<u8>),
     Hear(String),
     Tls,
@@ -69,6 +71,12 @@ impl Dialogue {
             let (key, times) = counted(key).ok_or(line)?;
             match key {
                 "set" => dialogue.set.push(rest.replace("{fixtures}", &folder("").display().to_string())),
+                "first" => {
+                    let (text, cut) = unended(rest);
+                    dialogue
+                        .steps
+                        .push(Step::First([octets(text), if cut { vec![] } else { b"\r\n".to_vec() }].concat()));
+                }
                 "tls" => dialogue.steps.push(Step::Tls),
                 "rule" => dialogue.rules += &format!("{rest}\n"),
                 "C" => (1..=times).for_each(|n| dialogue.send(&rest.replace("{n}", &n.to_string()))),
@@ -138,12 +146,12 @@ fn play(text: &str) -> Result<(), String> {
 }
 
 fn talk(port: u16, steps: &[Step], known: &mut Known) -> Result<(), String> {
-    let speaks_last = matches!(steps.first(), Some(Step::Hear(_) | Step::Tls));
+    let speaks_last = matches!(steps.first(), Some(Step::Hear(_) | Step::Tls | Step::First(_)));
     let mut client = if speaks_last { Smtp::silent(port) } else { Smtp::ready(port) };
     let mut last = String::new();
     for step in steps {
         match step {
-            Step::Send(octets) => {
+            Step::First(octets) | Step::Send(octets) => {
                 client.send(octets);
                 last = shown(octets).chars().take(200).collect();
             }

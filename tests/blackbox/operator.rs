@@ -388,7 +388,7 @@ fn a_path_too_long_for_a_socket_is_explained_and_stops_no_mail() {
     let fake = FakeSes::start(Profile::Today);
     let store = format!("[store]\nurl = \"sqlite:{}.db\"\n", "long".repeat(30));
     let mut gateway = Gateway::start(&format!("{BASE}{PATIENT}{store}{}", ses(&fake.endpoint())));
-    assert!(gateway.stderr().contains("has at most 107; put the store under a shorter path"), "{}", gateway.stderr());
+    assert!(gateway.stderr().contains("has at most 107; choose a shorter one"), "{}", gateway.stderr());
     submit(&gateway, &["b@example.net"]);
     assert!(fake.wait_for_accepted(1, PATIENCE));
     let ran = headgate(gateway.folder(), &["queue", "list"]);

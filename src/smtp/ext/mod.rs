@@ -7,6 +7,8 @@ mod pipelining;
 mod size;
 mod smtputf8;
 mod starttls;
+mod xclient;
+mod xforward;
 
 use crate::mail::{Enhanced, Reply};
 
@@ -48,6 +50,8 @@ pub const EXTENSIONS: &[Extension] = &[
     enhanced_status_codes::EXTENSION,
     starttls::EXTENSION,
     auth::EXTENSION,
+    xclient::EXTENSION,
+    xforward::EXTENSION,
 ];
 
 /// Reads the parameters of MAIL; an unknown one is refused (RFC 5321 section 4.1.1.11).

@@ -1,4 +1,4 @@
-//! Greeting, EHLO and HELO (RFC 5321 section 4.1.1.1).
+//! Greeting, EHLO and HELO (RFC 5321 section 4.1.1.1), LHLO (RFC 2033 section 4.1).
 
 use crate::mail::Reply;
 
@@ -10,7 +10,8 @@ use super::{
 impl Session {
     /// What the server says first.
     pub fn greeting(&self) -> Reply {
-        Reply::plain(220, [format!("{} ESMTP Headgate", self.offer.hostname)])
+        let protocol = if self.offer.lmtp { "LMTP" } else { "ESMTP" };
+        Reply::plain(220, [format!("{} {protocol} Headgate", self.offer.hostname)])
     }
 
     pub(super) fn ehlo(&mut self, name: String) -> Step {

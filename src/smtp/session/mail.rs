@@ -39,14 +39,22 @@ impl Session {
             }
             None => {
                 open.envelope.recipients.push(address);
+                open.accepted += 1;
                 Step::reply(Reply::new(250, Enhanced(2, 1, 5), "Ok"))
             }
         }
     }
 
+    /// How often the client hears what became of the data: in LMTP once for each RCPT that was accepted (RFC 2033 section
+    /// 4.2), else once.
+    pub fn answers(&self) -> usize {
+        self.answers
+    }
+
     /// Answers the end of the data.
     pub fn data(&mut self, data: Result<Bytes, DataFault>, received: u64) -> Step {
         let Some(open) = self.open.take() else { return self.close(421, Enhanced(4, 3, 0), "Out of step") };
+        self.answers = if self.offer.lmtp { open.accepted } else { 1 };
         let fault = match data {
             Ok(raw) => {
                 let transaction =
@@ -63,7 +71,12 @@ impl Session {
             DataFault::NoMemory => no_room(),
         };
         let event = Event::Ended(open, End::Refused(reply.clone(), received));
-        Step::reply(reply).with(Some(event))
+        Step { reply: None, event: Some(event), next: Next::Answer(reply) }
+    }
+
+    /// Whether the client may relay without a login.
+    fn may_relay(&self) -> bool {
+        self.offer.allow.iter().any(|network| network.contains(&self.client.address))
     }
 
     pub(super) fn mail(&mut self, sender: Sender, parameters: &[Parameter]) -> Step {
@@ -73,7 +86,7 @@ impl Session {
             return Step::reply(Reply::new(503, SEQUENCE, "A transaction is open already; RSET ends it"));
         } else if self.offer.logins == Logins::Required && self.client.login.is_none() {
             Some(Reply::new(530, Enhanced(5, 7, 0), "Log in first"))
-        } else if !self.may_relay && self.client.login.is_none() {
+        } else if self.client.login.is_none() && !self.may_relay() {
             let text = format!("[{}] may not relay through listener {}", self.client.address, self.client.listener);
             Some(Reply::new(550, Enhanced(5, 7, 1), &text))
         } else {
@@ -95,7 +108,8 @@ impl Session {
     }
 
     fn begin(&mut self, envelope: Envelope) -> Step {
-        self.open = Some(Open { id: (self.mint)(), envelope, refusal: None });
+        self.open = Some(Open { id: (self.mint)(), envelope, accepted: 0, refusal: None });
+        self.client.origin = self.forwarded.take();
         Step::reply(Reply::new(250, Enhanced(2, 1, 0), "Ok"))
     }
 
@@ -113,7 +127,10 @@ impl Session {
         };
         let reply = match checked {
             Err(reply) => reply,
-            Ok(address) if open.envelope.recipients.contains(&address) => Reply::new(250, Enhanced(2, 1, 5), "Ok"),
+            Ok(address) if open.envelope.recipients.contains(&address) => {
+                open.accepted += 1;
+                Reply::new(250, Enhanced(2, 1, 5), "Ok")
+            }
             Ok(_) if open.envelope.recipients.len() >= limit => Reply::new(
                 452,
                 Enhanced(4, 5, 3),

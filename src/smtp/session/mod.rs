@@ -1,6 +1,7 @@
 //! The session (RFC 5321 sections 3 and 4): commands in, steps out.
 
 mod auth;
+mod behind;
 mod greet;
 mod mail;
 mod step;
@@ -8,7 +9,9 @@ mod step;
 mod tests;
 mod tls;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
+
+use ipnet::IpNet;
 
 use crate::mail::{Client, Enhanced, Id, Reply};
 
@@ -18,6 +21,7 @@ use super::{
 };
 
 pub use auth::{Login, LoginEnd, Logins};
+pub(super) use behind::{XCLIENT, XFORWARD};
 pub use step::{Next, Step};
 
 const OK: Enhanced = Enhanced(2, 0, 0);
@@ -38,6 +42,19 @@ pub struct Offer {
     pub starttls: bool,
     /// Who may log in.
     pub logins: Logins,
+    /// Whether LMTP (RFC 2033) is spoken.
+    pub lmtp: bool,
+    /// Networks whose clients may relay without a login.
+    pub allow: Vec<IpNet>,
+    /// Peers that may say for whom they speak, by XCLIENT and XFORWARD.
+    pub trusted: Vec<IpNet>,
+}
+
+impl Offer {
+    /// Whether a peer may say for whom it speaks.
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        self.trusted.iter().any(|network| network.contains(&peer))
+    }
 }
 
 /// One conversation with a client.
@@ -45,18 +62,35 @@ pub struct Offer {
 pub struct Session {
     pub(super) offer: Arc<Offer>,
     pub(super) client: Client,
-    may_relay: bool,
+    /// Whether the peer may say for whom it speaks.
+    pub(super) trusted: bool,
+    /// For whom it speaks in the next transaction.
+    forwarded: Option<IpAddr>,
     mint: fn() -> Id,
     greeted: bool,
     open: Option<Open>,
+    answers: usize,
     errors: u32,
     exchange: Option<auth::Exchange>,
 }
 
 impl Session {
     /// A session with a client that has just connected; `mint` makes the ids of its transactions.
-    pub fn new(offer: Arc<Offer>, client: Client, may_relay: bool, mint: fn() -> Id) -> Self {
-        Self { offer, client, may_relay, mint, greeted: false, open: None, errors: 0, exchange: None }
+    pub fn new(offer: Arc<Offer>, client: Client, mint: fn() -> Id) -> Self {
+        let (trusted, forwarded) = (offer.trusts(client.address), None);
+        let client = Client { lmtp: offer.lmtp, ..client };
+        Self {
+            offer,
+            client,
+            trusted,
+            forwarded,
+            mint,
+            greeted: false,
+            open: None,
+            answers: 1,
+            errors: 0,
+            exchange: None,
+        }
     }
 
     /// The client, with what it said so far.
@@ -98,7 +132,13 @@ impl Session {
 
     fn command(&mut self, command: Command) -> Step {
         match command {
-            Command::Ehlo(name) => self.ehlo(name),
+            Command::Ehlo(_) | Command::Helo(_) if self.offer.lmtp => {
+                Step::reply(Reply::new(500, SEQUENCE, "LMTP is spoken here; say LHLO"))
+            }
+            Command::Lhlo(_) if !self.offer.lmtp => {
+                Step::reply(Reply::new(500, SEQUENCE, "SMTP is spoken here; say EHLO"))
+            }
+            Command::Ehlo(name) | Command::Lhlo(name) => self.ehlo(name),
             Command::Helo(name) => {
                 let event = self.greet(name, false);
                 Step::reply(Reply::plain(250, [self.offer.hostname.clone()])).with(event)
@@ -108,6 +148,8 @@ impl Session {
             Command::Auth(mechanism, initial) => self.auth(&mechanism, initial.as_deref()),
             Command::Data => self.begin_data(),
             Command::StartTls => self.start_tls(),
+            Command::Xclient(attributes) => self.xclient(&attributes),
+            Command::Xforward(attributes) => self.xforward(&attributes),
             Command::Rset => Step::reply(Reply::new(250, OK, "Ok")).with(self.abort()),
             Command::Noop => Step::reply(Reply::new(250, OK, "Ok")),
             Command::Vrfy => Step::reply(Reply::new(252, Enhanced(2, 5, 0), "Cannot verify; send the mail and see")),

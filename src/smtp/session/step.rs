@@ -10,7 +10,7 @@ use super::{
 /// What the server has to do: send the reply, log the event, go on as `next` says.
 #[derive(Debug)]
 pub struct Step {
-    /// What the client hears; nothing before a [`Next::Submit`], whose reply is its outcome.
+    /// What the client hears; nothing before a [`Next::Submit`], whose reply is its outcome, and a [`Next::Answer`].
     pub reply: Option<Reply>,
     /// What the log has to know.
     pub event: Option<Event>,
@@ -34,7 +34,9 @@ pub enum Next {
     Recipient(Box<Address>),
     /// Nothing: check this login, and call [`Session::login`] with what it came to.
     Login(Box<Login>),
-    /// Nothing: hand the transaction in and answer with what became of it, then read a command.
+    /// Nothing: send this as the answer to the data, [`Session::answers`] times, then read a command.
+    Answer(Reply),
+    /// Nothing: hand the transaction in and answer with what became of it, [`Session::answers`] times, then read a command.
     Submit(Box<Transaction>),
     /// Nothing more.
     Close,

@@ -10,9 +10,12 @@ fn session() -> Session {
         errors: 4,
         starttls: true,
         logins: Logins::Optional,
+        lmtp: false,
+        allow: vec!["192.0.2.0/24".parse().unwrap()],
+        trusted: Vec::new(),
     };
     let client = Client::new("192.0.2.1".parse().unwrap(), "smtp");
-    Session::new(Arc::new(offer), client, true, Id::nil)
+    Session::new(Arc::new(offer), client, Id::nil)
 }
 
 fn codes(session: &mut Session, lines: &[&str]) -> Vec<u16> {
@@ -71,7 +74,7 @@ fn too_many_errors_end_the_session() {
 #[test]
 fn a_client_that_may_not_relay_is_told_so_at_mail() {
     let mut session = session();
-    session.may_relay = false;
+    session.client.address = "198.51.100.1".parse().unwrap();
     session.line(b"EHLO x");
     let step = session.line(b"MAIL FROM:<a@example.com>");
     assert_eq!(step.reply.as_ref().map(Reply::code), Some(550));
@@ -100,7 +103,8 @@ fn a_message_too_large_is_refused_once() {
     let mut session = session();
     codes(&mut session, &["EHLO x", "MAIL FROM:<a@example.com>", "RCPT TO:<b@example.net>", "DATA"]);
     let step = session.data(Err(DataFault::TooLarge), 1001);
-    assert_eq!(step.reply.map(|reply| reply.code()), Some(552));
+    assert!(matches!(step.next, Next::Answer(ref reply) if reply.code() == 552), "{step:?}");
+    assert_eq!((session.answers(), step.reply.is_none()), (1, true));
     assert!(matches!(step.event, Some(Event::Ended(_, End::Refused(_, 1001)))));
     assert_eq!(codes(&mut session, &["MAIL FROM:<a@example.com> SIZE=1001", "NOOP"]), [552, 250]);
 }
