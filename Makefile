@@ -58,7 +58,7 @@ load:
 
 fuzz:
 	@scripts/install fuzz
-	for target in header editor mime session rules; do scripts/fuzz $$target 60 || exit 1; done
+	for target in header editor mime session rules proxy; do scripts/fuzz $$target 60 || exit 1; done
 
 clean:
 	cargo clean

@@ -8,7 +8,7 @@ mod connection;
 mod line;
 mod listener;
 mod place;
-mod proxy;
+pub mod proxy;
 mod socket;
 mod submit;
 mod tls;

@@ -22,33 +22,40 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a proxy said of its client.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Proxied {
+pub struct Proxied {
     /// The client's address; nothing when the proxy speaks for itself, as in its health checks, or does not know it.
-    pub(super) address: Option<IpAddr>,
+    pub address: Option<IpAddr>,
     /// The version of TLS that the client speaks with the proxy.
-    pub(super) tls: Option<String>,
+    pub tls: Option<String>,
 }
 
 /// Why there is no header.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ProxyFault {
+pub enum ProxyFault {
+    /// Something else came: its first octets.
     #[error("it begins with {0:?} and not with a PROXY header of version 1 or 2")]
     Missing(String),
+    /// It is not of the form: what it is, as far as it is shown.
     #[error("its PROXY header cannot be read: {0}")]
     Malformed(String),
+    /// It says that it has so many octets.
     #[error("its PROXY header has {0} octets; at most {MOST} are read")]
     TooLong(usize),
+    /// The peer left, or was silent.
     #[error("its PROXY header did not come: {0}")]
     Silent(#[from] io::Error),
 }
 
 /// Reads the header.
-pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Proxied, ProxyFault> {
+///
+/// # Errors
+/// Why there is none; the connection is of no use then, and nothing is answered (section 2).
+pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Proxied, ProxyFault> {
     timeout(PATIENCE, header(stream)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
 /// Whether octets are, or may become, a header of either version.
-pub(super) fn is_header(octets: &[u8]) -> bool {
+pub fn is_header(octets: &[u8]) -> bool {
     octets.starts_with(SIGNATURE) || octets.starts_with(b"PROXY ")
 }
 

@@ -13,6 +13,7 @@ mod pattern;
 mod pipe;
 mod smtp;
 
+mod behind;
 mod callers;
 mod clients;
 mod commands;

@@ -16,6 +16,7 @@ pub mod exim;
 pub mod moto;
 pub mod next_hop;
 pub mod postfix;
+pub mod proxies;
 pub mod sendmail;
 pub mod sink;
 pub mod syslog;

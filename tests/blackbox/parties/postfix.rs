@@ -71,6 +71,11 @@ impl Postfix {
         Postfix::begin(service, &[&[("default_transport", "aws-email")], settings].concat())
     }
 
+    /// One with a further service, its line of master.cf, and these settings.
+    pub fn to_transport(service: &str, settings: &[(&str, &str)]) -> Postfix {
+        Postfix::begin(service, settings)
+    }
+
     fn begin(service: &str, settings: &[(&str, &str)]) -> Postfix {
         let euid = fs::metadata("/proc/self").expect("/proc is mounted").uid();
         assert!(euid == 0, "a private Postfix needs root: run the tests as root, or leave out those named postfix");
