@@ -10,7 +10,7 @@ mod tls;
 
 use std::sync::Arc;
 
-use crate::mail::{Client, Enhanced, Id, Reply};
+use crate::mail::{Client, Enhanced, Id, Reply, Secret};
 
 use super::{
     command::Command,
@@ -105,7 +105,7 @@ impl Session {
             }
             Command::Mail(sender, parameters) => self.mail(sender, &parameters),
             Command::Rcpt(path, parameters) => self.rcpt(path, &parameters),
-            Command::Auth(mechanism, initial) => self.auth(&mechanism, initial.as_deref()),
+            Command::Auth(mechanism, initial) => self.auth(&mechanism, initial.as_ref().map(Secret::reveal)),
             Command::Data => self.begin_data(),
             Command::StartTls => self.start_tls(),
             Command::Rset => Step::reply(Reply::new(250, OK, "Ok")).with(self.abort()),
