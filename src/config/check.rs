@@ -9,7 +9,7 @@ use ipnet::IpNet;
 
 use crate::{
     log::Format,
-    mail::Address,
+    mail::{Address, without_login},
     server, tree,
     tree::{Fault, Node, Step},
 };
@@ -187,8 +187,8 @@ impl Checker<'_> {
         if let Some(store) = &settings.store
             && store.path().is_none()
         {
-            let text =
-                format!("{:?} is no store; write \"sqlite:\" and a file, such as \"sqlite:headgate.db\"", store.url);
+            let url = without_login(&store.url);
+            let text = format!("{url:?} is no store; write \"sqlite:\" and a file, such as \"sqlite:headgate.db\"");
             self.fault(&["store".into(), "url".into()], &text);
         }
         if settings.delivery.concurrency == 0 {

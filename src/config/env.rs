@@ -37,7 +37,9 @@ pub(super) fn apply(root: &mut Node, request: &Request) -> Vec<Fault> {
         overlay.upstream(upstream, &Place::named("--upstream"));
     }
     for pair in &request.set {
-        let place = Place::named(&format!("--set {}", shown(pair)));
+        // What stands behind a misspelt name may be a password.
+        let key = pair.split_once('=').map_or(pair.as_str(), |(key, _)| key);
+        let place = Place::named(&format!("--set {key}"));
         match pair.split_once('=') {
             Some((key, value)) => overlay.set(&key.split('.').map(str::to_owned).collect::<Vec<_>>(), value, &place),
             None => {
@@ -46,12 +48,6 @@ pub(super) fn apply(root: &mut Node, request: &Request) -> Vec<Fault> {
         }
     }
     overlay.faults
-}
-
-/// A pair as a fault may show it: what may be a secret is left out.
-fn shown(pair: &str) -> &str {
-    let (key, _) = pair.split_once('=').unwrap_or((pair, ""));
-    if key.to_ascii_lowercase().contains("pass") { key } else { pair }
 }
 
 struct Overlay<'a> {

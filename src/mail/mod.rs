@@ -24,7 +24,7 @@ pub use options::Options;
 pub use outcome::{Fate, Outcome, Outcomes, Pressure};
 pub use period::Period;
 pub use reply::{Enhanced, Reply};
-pub use secret::Secret;
+pub use secret::{Secret, without_login};
 pub use size::Size;
 
 /// Something that will be there later, for traits whose implementations are chosen at run time.

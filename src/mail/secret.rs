@@ -1,6 +1,6 @@
 //! A password in memory: it is used, and never shown.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -89,9 +89,34 @@ impl schemars::JsonSchema for Secret {
     }
 }
 
+/// A URL or an address as a fault or a log may show it: without the login that may stand before its host.
+pub fn without_login(text: &str) -> Cow<'_, str> {
+    let start = text.find("://").map_or(0, |at| at + "://".len());
+    let (scheme, rest) = text.split_at_checked(start).unwrap_or(("", text));
+    // A password may hold what ends a host: to hide too much does no harm.
+    match rest.rsplit_once('@') {
+        Some((_, host)) => Cow::Owned(format!("{scheme}{HIDDEN}@{host}")),
+        None => Cow::Borrowed(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_login_in_a_url_is_left_out() {
+        for (text, shown) in [
+            ("https://email.eu-west-1.amazonaws.com", "https://email.eu-west-1.amazonaws.com"),
+            ("postgres://u:hush@db/x", "postgres://(hidden)@db/x"),
+            ("postgres://u:h/u@sh@db/x", "postgres://(hidden)@db/x"),
+            ("u:hush@mail.example.com:587", "(hidden)@mail.example.com:587"),
+            ("mail.example.com:587", "mail.example.com:587"),
+            ("@", "(hidden)@"),
+        ] {
+            assert_eq!(without_login(text), shown);
+        }
+    }
 
     #[derive(Deserialize, Debug)]
     struct Outer {

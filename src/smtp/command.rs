@@ -1,6 +1,6 @@
 //! Command lines (RFC 5321 section 4.1.1) read into [`Command`]s; what cannot be read becomes the reply that says why.
 
-use crate::mail::{Address, AddressError, Enhanced, Reply, Sender};
+use crate::mail::{Address, AddressError, Enhanced, Reply, Secret, Sender};
 
 const SYNTAX: Enhanced = Enhanced(5, 5, 2);
 const ARGUMENTS: Enhanced = Enhanced(5, 5, 4);
@@ -18,8 +18,8 @@ pub enum Command {
     Mail(Sender, Vec<Parameter>),
     /// RCPT with the forward-path and its parameters.
     Rcpt(ForwardPath, Vec<Parameter>),
-    /// AUTH with the mechanism in capitals, and the initial response as it stands there.
-    Auth(String, Option<String>),
+    /// AUTH with the mechanism in capitals, and the initial response as it stands there, which holds a password.
+    Auth(String, Option<Secret>),
     /// DATA.
     Data,
     /// STARTTLS.
@@ -114,9 +114,7 @@ fn bare(command: Command, verb: &str, argument: &str) -> Result<Command, Reply> 
 fn auth(argument: &str) -> Result<Command, Reply> {
     let mut words = argument.split(' ').filter(|word| !word.is_empty());
     match (words.next(), words.next(), words.next()) {
-        (Some(mechanism), initial, None) => {
-            Ok(Command::Auth(mechanism.to_ascii_uppercase(), initial.map(str::to_owned)))
-        }
+        (Some(mechanism), initial, None) => Ok(Command::Auth(mechanism.to_ascii_uppercase(), initial.map(Secret::new))),
         _ => Err(Reply::new(501, ARGUMENTS, "Say AUTH PLAIN or AUTH LOGIN")),
     }
 }

@@ -41,6 +41,7 @@ mod sendmail;
 mod sendmail_server;
 mod settings;
 mod smarthost;
+mod submission;
 mod tls;
 mod transcripts;
 mod upstream_ses;

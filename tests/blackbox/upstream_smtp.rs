@@ -268,6 +268,27 @@ async fn a_login_that_is_not_taken_is_the_operators_and_never_shown() {
 }
 
 #[tokio::test]
+async fn a_server_that_says_the_login_back_does_not_bring_it_into_the_log() {
+    for (mechanism, said) in [
+        ("AUTH PLAIN", "500 5.5.1 Unrecognized command: AUTH PLAIN AGV2YW4AY2hpY2tlbg=="),
+        ("AUTH PLAIN", "AUTH PLAIN AGV2YW4AY2hpY2tlb"),
+        ("AUTH PLAIN", "535 5.7.8 chicken is not the password of evan"),
+        ("AUTH LOGIN", "501 5.5.2 y2hPY2Tlbg== is no base64"),
+    ] {
+        let script = Script::answering(move |command| (command == "LOGIN").then(|| said.to_owned()));
+        let hop = NextHop::start(Script { extensions: vec![mechanism], ..script });
+        let settings =
+            Settings { username: "evan".to_owned(), password: Secret::new("chicken"), ..settings(hop.port()) };
+        let outcomes = built(&settings).await.send(attempt(&["b@example.net"], MAIL)).await;
+        let told = format!("{outcomes:?}");
+        assert!(told.contains("the server repeats the login"), "{told}");
+        for secret in ["AGV2YW4", "chicken", "Y2hpY2", "y2hPY2"] {
+            assert!(!told.contains(secret), "{secret} in {told}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn ses_by_smtp_gets_its_options_and_its_words_are_known() {
     let hop = NextHop::start(Script::answering(|command| match command {
         "END" => Some("454 Throttling failure: Daily message quota exceeded.".to_owned()),

@@ -1,8 +1,11 @@
 //! What must hold within one `[[upstream]]`.
 
+use std::borrow::Cow;
+
 use serde_json::Value as Json;
 
 use crate::{
+    mail::without_login,
     tree::Step,
     upstream::{BELONGS, Feedback, Kind, NextHop, Settings, Tls},
 };
@@ -121,7 +124,11 @@ impl One<'_, '_> {
     fn ses(&mut self) {
         let Settings { endpoint_url, role_arn, external_id, .. } = self.upstream;
         if !endpoint_url.is_empty() && !is_url(endpoint_url) {
-            let text = format!("{endpoint_url:?} is no URL, such as https://email.eu-west-1.amazonaws.com");
+            let url = without_login(endpoint_url);
+            let text = format!("{url:?} is no URL, such as https://email.eu-west-1.amazonaws.com");
+            self.fault("endpoint_url", &text);
+        } else if let Cow::Owned(url) = without_login(endpoint_url) {
+            let text = format!("{url:?}: SES takes no login in a URL; credentials are those of the AWS environment");
             self.fault("endpoint_url", &text);
         }
         if !role_arn.is_empty() && !is_arn(role_arn, ":role/") {

@@ -13,7 +13,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
 
-use crate::mail::{Client, Enhanced, Id, Reply};
+use crate::mail::{Client, Enhanced, Id, Reply, Secret};
 
 use super::{
     command::Command,
@@ -145,7 +145,7 @@ impl Session {
             }
             Command::Mail(sender, parameters) => self.mail(sender, &parameters),
             Command::Rcpt(path, parameters) => self.rcpt(path, &parameters),
-            Command::Auth(mechanism, initial) => self.auth(&mechanism, initial.as_deref()),
+            Command::Auth(mechanism, initial) => self.auth(&mechanism, initial.as_ref().map(Secret::reveal)),
             Command::Data => self.begin_data(),
             Command::StartTls => self.start_tls(),
             Command::Xclient(attributes) => self.xclient(&attributes),

@@ -1,6 +1,6 @@
 //! A connection to a mail server, up to where it takes mail: TCP, TLS, greeting, EHLO, login.
 
-use std::{fs, time::Duration};
+use std::{fs, io, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -137,22 +137,27 @@ impl Caller {
     /// AUTH PLAIN (RFC 4616), else LOGIN.
     async fn login(&self, wire: &mut Wire, offer: &Offer) -> Result<(), Box<Outcome>> {
         let password = self.password().map_err(|error| reply::no_login(&error))?;
-        let username = &self.settings.username;
-        let lines = if offer.auth_plain {
-            let response = STANDARD.encode(format!("\0{username}\0{}", password.reveal()));
-            vec![format!("AUTH PLAIN {response}")]
+        let (username, password) = (&self.settings.username, password.reveal());
+        let (lines, secret) = if offer.auth_plain {
+            let response = STANDARD.encode(format!("\0{username}\0{password}"));
+            (vec![format!("AUTH PLAIN {response}")], response)
         } else if offer.auth_login {
-            vec!["AUTH LOGIN".to_owned(), STANDARD.encode(username), STANDARD.encode(password.reveal())]
+            let response = STANDARD.encode(password);
+            (vec!["AUTH LOGIN".to_owned(), STANDARD.encode(username), response.clone()], response)
         } else {
             return Err(reply::no_login("the server offers neither AUTH PLAIN nor LOGIN on this connection"));
         };
+        let shown = |text: &str| without(text, [password, &secret]);
         let mut lines = lines.into_iter();
         while let Some(line) = lines.next() {
-            let response = wire.command(&line).await.map_err(|error| reply::broken("AUTH", &error))?;
+            let response = wire
+                .command(&line)
+                .await
+                .map_err(|error| reply::broken("AUTH", &io::Error::new(error.kind(), shown(&error.to_string()))))?;
             match response.code {
                 235 => return Ok(()),
                 334 if lines.len() > 0 => {}
-                code => return Err(reply::no_login(&format!("AUTH: {code} {}", response.text()))),
+                code => return Err(reply::no_login(&format!("AUTH: {code} {}", shown(&response.text())))),
             }
         }
         Err(reply::no_login("AUTH: the server asks for more than a name and a password"))
@@ -167,6 +172,18 @@ impl Caller {
         let text = fs::read_to_string(file).map_err(|error| format!("password_file {}: {error}", file.display()))?;
         Ok(Secret::new(text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line))))
     }
+}
+
+/// What a server said, unless it is what we logged in with, or begins as that does: some repeat, and cut, a command that
+/// they do not know.
+fn without(text: &str, secrets: [&str; 2]) -> String {
+    const BEGINNING: usize = 8;
+    let said = text.to_ascii_lowercase();
+    let beginning = |secret: &str| secret.chars().take(BEGINNING).collect::<String>().to_ascii_lowercase();
+    if secrets.into_iter().map(beginning).any(|beginning| said.contains(&beginning)) {
+        return "(hidden: the server repeats the login)".to_owned();
+    }
+    text.to_owned()
 }
 
 impl Peer {

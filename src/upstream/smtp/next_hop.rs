@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::mail::Address;
+use crate::mail::{Address, without_login};
 
 /// Where a mail server listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +20,7 @@ impl NextHop {
     /// Says what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
+            let text = without_login(text);
             format!(
                 "{text:?} is no host with a port, such as \"mail.example.com:587\", \"192.0.2.1:25\" or \"[2001:db8::1]:25\""
             )

@@ -3,16 +3,15 @@
 //! The message has CRLF line ends and goes out as it is, but for the dots that SMTP doubles. An exit status other than 0
 //! means that the server refused something; what it said is in the output.
 
-use std::path::Path;
 use std::process::{Command, Output};
 
 use super::fed;
 
 /// Seconds until a client gives up on a server that does not answer.
-const PATIENCE: &str = "60";
+pub(super) const PATIENCE: &str = "60";
 
 /// The name that clients greet with; finding out their own could ask the DNS.
-const CLIENT_NAME: &str = "client.example.com";
+pub(super) const CLIENT_NAME: &str = "client.example.com";
 
 /// A way to submit: port, sender, recipients, message.
 pub type Client = fn(u16, &str, &[&str], &[u8]) -> Output;
@@ -37,7 +36,7 @@ pub fn send_with_pipelining_swaks(port: u16, from: &str, to: &[&str], message: &
     fed(&mut swaks, &dot_stuffed(message))
 }
 
-fn swaks(port: u16, from: &str, to: &[&str]) -> Command {
+pub(super) fn swaks(port: u16, from: &str, to: &[&str]) -> Command {
     let mut swaks = Command::new("swaks");
     swaks.args(["--server", "127.0.0.1", "--port", &port.to_string(), "--timeout", PATIENCE, "--helo", CLIENT_NAME]);
     swaks.args(["--from", if from.is_empty() { "<>" } else { from }, "--to", &to.join(",")]);
@@ -70,59 +69,8 @@ sys.exit(f'refused: {refused}' if refused else 0)
     fed(&mut python, message)
 }
 
-/// A server that a client is to trust by an authority, and not to talk with but within TLS.
-pub struct Secured<'a> {
-    pub port: u16,
-    pub ca_file: &'a Path,
-    /// Whether the session begins with TLS; else it is begun by STARTTLS.
-    pub implicit: bool,
-}
-
-/// A way to submit a message from a@example.com to b@example.net within TLS.
-pub type SecuredClient = fn(&Secured<'_>, &[u8]) -> Output;
-
-/// All of them, by name.
-pub const SECURED_CLIENTS: [(&str, SecuredClient); 3] = [
-    ("swaks", send_with_swaks_within_tls),
-    ("curl", send_with_curl_within_tls),
-    ("smtplib", send_with_smtplib_within_tls),
-];
-
-fn send_with_swaks_within_tls(server: &Secured<'_>, message: &[u8]) -> Output {
-    let mut swaks = swaks(server.port, "a@example.com", &["b@example.net"]);
-    swaks.args([if server.implicit { "--tls-on-connect" } else { "--tls" }, "--tls-verify", "--tls-ca-path"]);
-    fed(swaks.arg(server.ca_file), &dot_stuffed(message))
-}
-
-fn send_with_curl_within_tls(server: &Secured<'_>, message: &[u8]) -> Output {
-    let mut curl = Command::new("curl");
-    curl.args(["--silent", "--show-error", "--max-time", PATIENCE, "--upload-file", "-", "--ssl-reqd", "--cacert"]);
-    curl.arg(server.ca_file).args(["--mail-from", "a@example.com", "--mail-rcpt", "b@example.net"]);
-    let scheme = if server.implicit { "smtps" } else { "smtp" };
-    fed(curl.arg(format!("{scheme}://127.0.0.1:{}/{CLIENT_NAME}", server.port)), message)
-}
-
-fn send_with_smtplib_within_tls(server: &Secured<'_>, message: &[u8]) -> Output {
-    const SCRIPT: &str = "\
-import smtplib, ssl, sys
-name, patience, port, authority, implicit = sys.argv[1:]
-trust = ssl.create_default_context(cafile=authority)
-trust.verify_flags &= ~ssl.VERIFY_X509_STRICT
-if implicit == 'true':
-    server = smtplib.SMTP_SSL('127.0.0.1', int(port), name, timeout=int(patience), context=trust)
-else:
-    server = smtplib.SMTP('127.0.0.1', int(port), name, timeout=int(patience))
-    server.starttls(context=trust)
-with server:
-    server.sendmail('a@example.com', ['b@example.net'], sys.stdin.buffer.read())
-";
-    let mut python = Command::new("python3");
-    python.args(["-c", SCRIPT, CLIENT_NAME, PATIENCE, &server.port.to_string()]).arg(server.ca_file);
-    fed(python.arg(server.implicit.to_string()), message)
-}
-
 /// A message as it follows DATA (RFC 5321 section 4.5.2), with the end of data but its last CRLF, which Swaks adds.
-fn dot_stuffed(message: &[u8]) -> Vec<u8> {
+pub(super) fn dot_stuffed(message: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(message.len() + 64);
     for line in message.split_inclusive(|&octet| octet == b'\n') {
         if line.starts_with(b".") {

@@ -11,11 +11,25 @@ use std::process::{Output, Stdio};
 use tempfile::TempDir;
 
 use super::apart::{Apart, unpacked};
+use super::secured::{Login, Secured};
 use super::{Guard, MailServer, PATIENCE, fed, free_port, greets, wait_until};
 
 /// The user that the program was built for, and a number that no system gives by itself.
 const USER: &str = "Debian-exim";
 const USER_ID: u32 = 64_990;
+
+/// The router that knows one host.
+const TO_HOST: &str = "driver = manualroute\nroute_list = * 127.0.0.1\nself = send";
+
+/// The way that all mail takes, in the words of Exim's settings, where `{folder}` is its folder.
+#[derive(Default)]
+struct Way<'a> {
+    router: &'a str,
+    transport: String,
+    authenticators: String,
+    /// An authority's certificate in PEM, which is put into the folder as `ca.pem`.
+    authority: Vec<u8>,
+}
 
 /// A running Exim; ended when dropped.
 pub struct Exim {
@@ -33,21 +47,43 @@ impl Exim {
     /// # Panics
     /// When not root, when Exim is not unpacked, or when it does not come up.
     pub fn to_smarthost(port: u16) -> Self {
-        let router = "driver = manualroute\nroute_list = * 127.0.0.1\nself = send";
-        Self::start(router, &format!("driver = smtp\nallow_localhost\nport = {port}"))
+        let transport = format!("driver = smtp\nallow_localhost\nport = {port}");
+        Self::start(&Way { router: TO_HOST, transport, ..Way::default() })
+    }
+
+    /// The same within TLS, never without it, and behind the login if there is one; its password has no `^` and no `:`.
+    pub fn to_smarthost_within_tls(server: &Secured<'_>) -> Self {
+        let mut way = Way {
+            router: TO_HOST,
+            transport: format!(
+                "driver = smtp\nallow_localhost\nport = {}\nprotocol = {}\nhosts_require_tls = *\n\
+                 tls_verify_certificates = {{folder}}/ca.pem\ntls_verify_hosts = *\n",
+                server.port,
+                if server.implicit { "smtps" } else { "smtp" }
+            ),
+            authority: fs::read(server.ca_file).expect("the authority has a certificate"),
+            ..Way::default()
+        };
+        if let Some(Login { name, password }) = &server.login {
+            way.transport += "hosts_require_auth = *\n";
+            let client = format!("client_send = ^{name}^{password}");
+            way.authenticators = format!("plain:\ndriver = plaintext\npublic_name = PLAIN\n{client}\n");
+        }
+        Self::start(&way)
     }
 
     /// The same, with a transport that runs a command: its lines behind `driver = pipe`.
     pub fn to_pipe(transport: &str) -> Self {
-        Self::start("driver = accept", &format!("driver = pipe\n{transport}"))
+        let transport = format!("driver = pipe\n{transport}");
+        Self::start(&Way { router: "driver = accept", transport, ..Way::default() })
     }
 
-    fn start(router: &str, transport: &str) -> Self {
+    fn start(way: &Way<'_>) -> Self {
         let folder = tempfile::Builder::new().prefix("headgate-exim-").tempdir_in("/tmp").expect("/tmp is writable");
         let apart = Apart::new(folder.path().join("over"), "app4.example.com");
         let program = unpacked("exim/usr/sbin/exim4");
         let mut exim = Self { daemon: None, apart, folder, program, port: free_port() };
-        exim.lay_out(router, transport).unwrap_or_else(|error| panic!("the folder of Exim cannot be made: {error}"));
+        exim.lay_out(way).unwrap_or_else(|error| panic!("the folder of Exim cannot be made: {error}"));
         let mut daemon = exim.apart.daemon(&exim.program);
         daemon.arg("-bdf").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         exim.daemon = Some(Guard::spawn(&mut daemon));
@@ -55,7 +91,7 @@ impl Exim {
         exim
     }
 
-    fn lay_out(&self, router: &str, transport: &str) -> std::io::Result<()> {
+    fn lay_out(&self, way: &Way<'_>) -> std::io::Result<()> {
         let folder = self.folder.path();
         fs::set_permissions(folder, Permissions::from_mode(0o755))?;
         for part in ["spool", "log"] {
@@ -70,13 +106,15 @@ impl Exim {
         with("passwd", &format!("{USER_ID}::/nonexistent:/usr/sbin/nologin"))?;
         with("group", "")?;
         fs::create_dir(etc.join("exim4"))?;
-        fs::write(etc.join("exim4/exim4.conf"), self.settings(router, transport))
+        fs::write(folder.join("ca.pem"), &way.authority)?;
+        fs::write(etc.join("exim4/exim4.conf"), self.settings(way))
     }
 
     /// Nothing is looked up in the DNS, and each host may be tried again at once.
-    fn settings(&self, router: &str, transport: &str) -> String {
+    fn settings(&self, way: &Way<'_>) -> String {
+        let Way { router, transport, authenticators, .. } = way;
         let (program, folder, port) = (self.program.display(), self.folder.path().display(), self.port);
-        format!(
+        let settings = format!(
             "exim_path = {program}
 spool_directory = {folder}/spool
 log_file_path = {folder}/log/%slog
@@ -100,8 +138,10 @@ out:
 {transport}
 begin retry
 * * F,4d,1s
-"
-        )
+begin authenticators
+{authenticators}"
+        );
+        settings.replace("{folder}", &folder.to_string())
     }
 }
 

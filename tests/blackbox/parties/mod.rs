@@ -1,5 +1,5 @@
-//! The other parties of a mail's way, and real ones: Postfix, Sendmail, Exim, an emulator of SES, and the clients people
-//! use.
+//! The other parties of a mail's way, and real ones: Postfix, Sendmail, Exim, OpenSMTPD, an emulator of SES, and the
+//! clients people use.
 //!
 //! A party is a process of its own on a port of its own, ready when its constructor returns and gone when it is
 //! dropped. None knows anything of the gateway but a port. `scripts/install test` puts their programs in place; a
@@ -15,8 +15,10 @@ pub mod disk;
 pub mod exim;
 pub mod moto;
 pub mod next_hop;
+pub mod opensmtpd;
 pub mod postfix;
 pub mod proxies;
+pub mod secured;
 pub mod sendmail;
 pub mod sink;
 pub mod syslog;

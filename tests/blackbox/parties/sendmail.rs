@@ -8,9 +8,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
 use super::apart::{Apart, unpacked};
+use super::secured::{Login, Secured};
 use super::syslog::Syslog;
 use super::{Guard, MailServer, PATIENCE, fed, free_port, greets, wait_until};
 
@@ -33,17 +35,41 @@ impl Sendmail {
     pub fn to_smarthost(port: u16) -> Self {
         let features =
             format!("define(`SMART_HOST', `relay:[127.0.0.1]')dnl\ndefine(`RELAY_MAILER_ARGS', `TCP $h {port}')dnl\n");
-        Self::start(&features, "")
+        Self::start(&features, "", &[])
+    }
+
+    /// The same within TLS begun by STARTTLS, never without it, and behind the login if there is one: as a client it knows
+    /// no TLS from the first octet on.
+    pub fn to_smarthost_within_tls(server: &Secured<'_>) -> Self {
+        assert!(!server.implicit, "Sendmail speaks STARTTLS");
+        let mut features = format!(
+            "define(`SMART_HOST', `relay:[127.0.0.1]')dnl
+define(`RELAY_MAILER_ARGS', `TCP $h {}')dnl
+define(`confCACERT', `{authority}')dnl
+define(`confCACERT_PATH', `{{folder}}')dnl
+FEATURE(`access_db', `hash {{folder}}/access')dnl
+",
+            server.port,
+            authority = server.ca_file.display()
+        );
+        let mut tables = vec![("access", "TLS_Srv:\tVERIFY\n".to_owned())];
+        if let Some(Login { name, password }) = &server.login {
+            features += "FEATURE(`authinfo', `hash {folder}/authinfo')dnl\n";
+            let password = STANDARD.encode(password);
+            tables.push(("authinfo", format!("AuthInfo:\t\"U:{name}\" \"P={password}\" \"M:PLAIN\"\n")));
+        }
+        Self::start(&features, "", &tables)
     }
 
     /// The same, with a mailer that runs a command, to which a mailertable gives all mail. `definition` is what stands
     /// behind MAILER_DEFINITIONS, of a mailer that is called `aws-email`.
     pub fn to_mailer(definition: &str) -> Self {
         let features = "FEATURE(`mailertable', `hash {folder}/mailertable')dnl\n";
-        Self::start(features, &format!("MAILER_DEFINITIONS\n{definition}\n"))
+        let tables = [("mailertable", ".\taws-email:%0\n".to_owned())];
+        Self::start(features, &format!("MAILER_DEFINITIONS\n{definition}\n"), &tables)
     }
 
-    fn start(features: &str, definitions: &str) -> Self {
+    fn start(features: &str, definitions: &str, tables: &[(&str, String)]) -> Self {
         let folder =
             tempfile::Builder::new().prefix("headgate-sendmail-").tempdir_in("/tmp").expect("/tmp is writable");
         let apart = Apart::new(folder.path().join("over"), "app3.example.com");
@@ -52,6 +78,9 @@ impl Sendmail {
         let mut sendmail = Self { daemon: None, log, apart, folder, program, port: free_port() };
         sendmail.lay_out().unwrap_or_else(|error| panic!("the folder of Sendmail cannot be made: {error}"));
         sendmail.configure(features, definitions).expect("the new folder is writable");
+        for (name, text) in tables {
+            sendmail.make_table(name, text);
+        }
         let mut daemon = sendmail.apart.daemon(&sendmail.program);
         daemon.args(sendmail.choice()).arg("-bD");
         daemon.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -104,13 +133,14 @@ DAEMON_OPTIONS(`Name=MTA, Addr=127.0.0.1, Port={port}')dnl
         m4.arg(format!("-D_CF_DIR_={}/", library.display())).arg(library.join("m4/cf.m4")).arg("-");
         let output = fed(&mut m4, macros.as_bytes());
         assert!(output.status.success(), "{output:?}");
-        fs::write(folder.join("sendmail.cf"), output.stdout)?;
+        fs::write(folder.join("sendmail.cf"), output.stdout)
+    }
 
+    fn make_table(&self, name: &str, text: &str) {
         let mut makemap = Command::new(unpacked("sendmail/usr/libexec/sendmail/makemap"));
-        makemap.args(self.choice()).arg("hash").arg(folder.join("mailertable"));
-        let output = fed(&mut makemap, b".\taws-email:%0\n");
+        makemap.args(self.choice()).arg("hash").arg(self.folder.path().join(name));
+        let output = fed(&mut makemap, text.as_bytes());
         assert!(output.status.success(), "{output:?}");
-        Ok(())
     }
 
     /// How the program is told which instance is meant.
