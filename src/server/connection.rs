@@ -120,6 +120,7 @@ impl Connection {
 
     fn step(&mut self, item: Item) -> Step {
         self.deadline = Instant::now() + self.house.limits.command_time.0;
+        self.reading_data = false;
         match item {
             Item::Line(line) => {
                 let step = self.session.line(&line);
@@ -132,8 +133,13 @@ impl Connection {
             Item::BareLine => {
                 self.session.fault(Reply::new(500, Enhanced(5, 5, 2), "A line ends in CRLF, not in LF alone"))
             }
+            Item::Chunk(chunk) => {
+                if chunk.is_err() {
+                    self.share.give_back();
+                }
+                self.session.chunk(chunk, self.codec.received())
+            }
             Item::Data(data) => {
-                self.reading_data = false;
                 if data.is_err() {
                     self.share.give_back();
                 }
@@ -145,6 +151,7 @@ impl Connection {
     /// Takes room for a message whose size is known, and gives it back when its transaction has ended without data.
     fn make_room(&mut self, step: Step) -> Step {
         if !self.session.in_transaction() {
+            self.codec.forget();
             self.share.give_back();
             self.expected = 0;
         }
@@ -198,10 +205,16 @@ impl Connection {
                 self.handshake().await?;
             }
             Next::Data => {
-                let limit = usize::try_from(self.house.limits.message_size.0).unwrap_or(usize::MAX);
-                self.codec.begin_data(limit, std::mem::take(&mut self.expected));
-                self.reading_data = true;
-                self.deadline = Instant::now() + self.house.limits.data_time.0;
+                let (limit, expected) = self.begin_message();
+                self.codec.begin_data(limit, expected);
+            }
+            Next::Chunk(size, last) => {
+                let (limit, expected) = self.begin_message();
+                self.codec.begin_chunk((size, last), limit, expected);
+            }
+            Next::Skip(size) => {
+                self.begin_message();
+                self.codec.skip(size);
             }
             Next::Recipient(address) => {
                 let client = self.session.client();
@@ -228,6 +241,13 @@ impl Connection {
             }
         }
         Ok(true)
+    }
+
+    /// What comes next is a message's, for which there is a time; its limit, and what it should have, in octets.
+    fn begin_message(&mut self) -> (usize, usize) {
+        self.reading_data = true;
+        self.deadline = Instant::now() + self.house.limits.data_time.0;
+        (usize::try_from(self.house.limits.message_size.0).unwrap_or(usize::MAX), std::mem::take(&mut self.expected))
     }
 
     /// Answers a login; false when the session is over.

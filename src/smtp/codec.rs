@@ -22,6 +22,8 @@ pub enum Item {
     BareLine,
     /// The data ended: the message without dot-stuffing, or why there is none.
     Data(Result<Bytes, DataFault>),
+    /// A chunk that is not the last ended, or why the message it belongs to is not kept.
+    Chunk(Result<(), DataFault>),
 }
 
 /// Why a message was not kept.
@@ -33,10 +35,26 @@ pub enum DataFault {
     NoMemory,
 }
 
+/// What the octets are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// Command lines.
+    #[default]
+    Lines,
+    /// A message up to the final dot.
+    Dots,
+    /// So many octets more of a message, and whether it ends with them.
+    Chunk(u64, bool),
+    /// So many octets that nobody wants.
+    Skip(u64),
+}
+
 /// The reading side of one connection.
 #[derive(Debug, Default)]
 pub struct Codec {
     buffer: BytesMut,
+    mode: Mode,
+    /// The message being read; between its chunks too.
     data: Option<DataReader>,
     skipping: bool,
     starved: bool,
@@ -53,6 +71,29 @@ impl Codec {
     pub fn begin_data(&mut self, limit: usize, expected: usize) {
         self.data = Some(DataReader::new(limit, expected));
         self.starved = false;
+        self.mode = Mode::Dots;
+    }
+
+    /// From here on the next `size` octets are a message or a piece of it, as they are (RFC 3030 section 2); the first piece
+    /// begins a message as [`Codec::begin_data`] does.
+    pub fn begin_chunk(&mut self, (size, last): (u64, bool), limit: usize, expected: usize) {
+        if self.data.is_none() {
+            self.data = Some(DataReader::new(limit, expected));
+            self.starved = false;
+        }
+        self.mode = Mode::Chunk(size, last);
+    }
+
+    /// The next `size` octets are of no use.
+    pub fn skip(&mut self, size: u64) {
+        self.mode = Mode::Skip(size);
+    }
+
+    /// Lets the chunks of a message go that is not to be ended.
+    pub fn forget(&mut self) {
+        if self.mode == Mode::Lines {
+            self.data = None;
+        }
     }
 
     /// Drops what has come and is no item yet; whether there was anything.
@@ -81,24 +122,69 @@ impl Codec {
 
     /// The next item, or `None` when more octets are needed.
     pub fn next_item(&mut self) -> Option<Item> {
-        if self.data.is_some() { self.next_data() } else { self.next_line() }
+        match self.mode {
+            Mode::Lines => self.next_line(),
+            Mode::Dots => self.next_data(),
+            Mode::Chunk(left, last) => self.next_chunk(left, last),
+            Mode::Skip(left) => {
+                let taken = self.at_hand(left);
+                self.buffer.advance(taken);
+                let left = left.saturating_sub(taken as u64);
+                self.mode = if left > 0 { Mode::Skip(left) } else { Mode::Lines };
+                (left == 0).then(|| self.next_line()).flatten()
+            }
+        }
+    }
+
+    /// How many of the octets that are still to come are here.
+    fn at_hand(&self, left: u64) -> usize {
+        usize::try_from(left).unwrap_or(usize::MAX).min(self.buffer.len())
     }
 
     fn next_data(&mut self) -> Option<Item> {
-        let data = self.data.as_mut()?;
-        let (taken, ended) = data.feed(&self.buffer);
+        let (taken, ended) = self.data.as_mut()?.feed(&self.buffer);
         self.buffer.advance(taken);
-        if !ended {
+        ended.then(|| Item::Data(self.end_data()))
+    }
+
+    fn next_chunk(&mut self, left: u64, last: bool) -> Option<Item> {
+        let taken = self.at_hand(left);
+        let piece = self.buffer.split_to(taken);
+        let data = self.data.as_mut()?;
+        data.keep(&piece);
+        let left = left.saturating_sub(taken as u64);
+        self.mode = Mode::Chunk(left, last);
+        if left > 0 {
             return None;
         }
-        let overflows = data.overflows();
-        self.received = data.length();
-        let octets = self.data.take().map(DataReader::into_octets).unwrap_or_default();
-        Some(Item::Data(match (self.starved, overflows) {
-            (true, _) => Err(DataFault::NoMemory),
-            (false, true) => Err(DataFault::TooLarge),
-            (false, false) => Ok(Bytes::from(octets)),
+        if last {
+            return Some(Item::Data(self.end_data()));
+        }
+        self.mode = Mode::Lines;
+        let fault = self.fault();
+        Some(Item::Chunk(match fault {
+            Some(fault) => {
+                let _ = self.end_data();
+                Err(fault)
+            }
+            None => Ok(()),
         }))
+    }
+
+    fn fault(&self) -> Option<DataFault> {
+        match &self.data {
+            _ if self.starved => Some(DataFault::NoMemory),
+            Some(data) if data.overflows() => Some(DataFault::TooLarge),
+            _ => None,
+        }
+    }
+
+    fn end_data(&mut self) -> Result<Bytes, DataFault> {
+        self.mode = Mode::Lines;
+        let fault = self.fault();
+        let Some(data) = self.data.take() else { return Err(DataFault::NoMemory) };
+        self.received = data.length();
+        fault.map_or_else(|| Ok(Bytes::from(data.into_octets())), Err)
     }
 
     fn next_line(&mut self) -> Option<Item> {
@@ -171,6 +257,57 @@ mod tests {
         codec.buffer().extend_from_slice(b"x\r\n.\r\nQUIT\r\n");
         assert_eq!(codec.next_item(), Some(Item::Data(Ok(Bytes::from("x\r\n")))));
         assert_eq!(codec.next_item(), Some(line("QUIT")));
+    }
+
+    #[test]
+    fn chunks_are_counted_and_nothing_in_them_ends_them() {
+        let wire = b"\r\n.\r\nQUIT\n..xNOOP\r\n";
+        for piece in 1..wire.len() {
+            let mut codec = Codec::default();
+            let (mut items, mut begun) = (Vec::new(), 0);
+            codec.begin_chunk((5, false), 100, 0);
+            for octets in wire.chunks(piece) {
+                codec.buffer().extend_from_slice(octets);
+                while let Some(item) = codec.next_item() {
+                    if matches!(item, Item::Chunk(_)) && begun == 0 {
+                        begun += 1;
+                        codec.begin_chunk((8, true), 100, 0);
+                    }
+                    items.push(item);
+                }
+            }
+            let message = Item::Data(Ok(Bytes::from("\r\n.\r\nQUIT\n..x")));
+            assert_eq!(items, [Item::Chunk(Ok(())), message, line("NOOP")], "pieces of {piece}");
+            assert_eq!(codec.received(), 13);
+        }
+    }
+
+    #[test]
+    fn a_chunk_beyond_the_limit_tells_and_what_follows_is_skipped() {
+        let mut codec = Codec::default();
+        codec.begin_chunk((6, false), 5, 0);
+        codec.buffer().extend_from_slice(b"012345");
+        assert_eq!(codec.next_item(), Some(Item::Chunk(Err(DataFault::TooLarge))));
+        assert_eq!((codec.held(), codec.received()), (0, 6));
+        codec.skip(4);
+        codec.buffer().extend_from_slice(b"ab\r");
+        assert_eq!(codec.next_item(), None);
+        codec.buffer().extend_from_slice(b"\nNOOP\r\n");
+        assert_eq!(codec.next_item(), Some(line("NOOP")));
+        codec.begin_chunk((0, true), 5, 0);
+        assert_eq!(codec.next_item(), Some(Item::Data(Ok(Bytes::new()))));
+    }
+
+    #[test]
+    fn a_message_that_is_given_up_between_its_chunks_leaves_nothing() {
+        let mut codec = Codec::default();
+        codec.begin_chunk((1, false), 5, 0);
+        codec.buffer().extend_from_slice(b"x");
+        assert_eq!(codec.next_item(), Some(Item::Chunk(Ok(()))));
+        codec.forget();
+        codec.begin_chunk((1, true), 5, 0);
+        codec.buffer().extend_from_slice(b"y");
+        assert_eq!(codec.next_item(), Some(Item::Data(Ok(Bytes::from("y")))));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub enum Command {
     Auth(String, Option<Secret>),
     /// DATA.
     Data,
+    /// BDAT with the octets of the chunk, and whether it is the last (RFC 3030).
+    Bdat(u64, bool),
     /// STARTTLS.
     StartTls,
     /// XCLIENT with its attributes.
@@ -75,6 +77,7 @@ impl Command {
             "RCPT" => rcpt(argument),
             "AUTH" => auth(argument),
             "DATA" => bare(Self::Data, "DATA", argument),
+            "BDAT" => bdat(argument),
             "STARTTLS" => bare(Self::StartTls, "STARTTLS", argument),
             "XCLIENT" => parameters(argument).map(Self::Xclient),
             "XFORWARD" => parameters(argument).map(Self::Xforward),
@@ -108,6 +111,17 @@ fn bare(command: Command, verb: &str, argument: &str) -> Result<Command, Reply> 
         Ok(command)
     } else {
         Err(Reply::new(501, ARGUMENTS, &format!("{verb} takes no argument")))
+    }
+}
+
+fn bdat(argument: &str) -> Result<Command, Reply> {
+    let mut words = argument.split(' ').filter(|word| !word.is_empty());
+    let size =
+        words.next().filter(|word| word.bytes().all(|octet| octet.is_ascii_digit())).and_then(|word| word.parse().ok());
+    match (size, words.next(), words.next()) {
+        (Some(size), None, None) => Ok(Command::Bdat(size, false)),
+        (Some(size), Some(last), None) if last.eq_ignore_ascii_case("LAST") => Ok(Command::Bdat(size, true)),
+        _ => Err(Reply::new(501, ARGUMENTS, "Say BDAT with a number of octets, and LAST with the last chunk; goodbye")),
     }
 }
 
@@ -251,6 +265,11 @@ mod tests {
             ("RCPT TO:<用户@example.net>", 550),
             ("DATA x", 501),
             ("STARTTLS now", 501),
+            ("BDAT", 501),
+            ("BDAT -1", 501),
+            ("BDAT 99999999999999999999", 501),
+            ("BDAT 1 FIRST", 501),
+            ("BDAT 1 LAST LAST", 501),
             ("EXPN list", 502),
             ("VRFY", 501),
         ] {

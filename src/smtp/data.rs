@@ -71,7 +71,8 @@ impl DataReader {
         length
     }
 
-    fn keep(&mut self, piece: &[u8]) {
+    /// Takes octets of the message as they are.
+    pub(super) fn keep(&mut self, piece: &[u8]) {
         self.last = piece.last().copied().unwrap_or(self.last);
         self.length = self.length.saturating_add(piece.len() as u64);
         if self.overflows() {

@@ -13,6 +13,8 @@ pub struct Open {
     pub envelope: Envelope,
     /// RCPTs that were accepted, those that name a recipient again among them.
     pub accepted: usize,
+    /// Whether a chunk of the message has come.
+    pub chunks: bool,
     /// The last RCPT or DATA that was refused.
     pub refusal: Option<Reply>,
 }

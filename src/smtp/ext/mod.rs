@@ -1,6 +1,7 @@
 //! SMTP extensions, one file each: what EHLO says and which parameters of MAIL they own.
 
 mod auth;
+mod chunking;
 mod eightbitmime;
 mod enhanced_status_codes;
 mod pipelining;
@@ -47,6 +48,7 @@ pub const EXTENSIONS: &[Extension] = &[
     size::EXTENSION,
     eightbitmime::EXTENSION,
     smtputf8::EXTENSION,
+    chunking::EXTENSION,
     enhanced_status_codes::EXTENSION,
     starttls::EXTENSION,
     auth::EXTENSION,

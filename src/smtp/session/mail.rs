@@ -1,15 +1,12 @@
-//! A transaction within a session: MAIL, RCPT, DATA (RFC 5321 section 3.3).
-
-use bytes::Bytes;
+//! A transaction within a session: MAIL and RCPT (RFC 5321 section 3.3).
 
 use crate::mail::{Address, Enhanced, Envelope, Reply, Sender};
 
 use super::{
     super::{
-        codec::DataFault,
         command::{ForwardPath, Parameter},
         ext,
-        transaction::{End, Event, Open, Transaction},
+        transaction::{Event, Open},
     },
     Logins, Next, SEQUENCE, Session, Step,
 };
@@ -43,35 +40,6 @@ impl Session {
                 Step::reply(Reply::new(250, Enhanced(2, 1, 5), "Ok"))
             }
         }
-    }
-
-    /// How often the client hears what became of the data: in LMTP once for each RCPT that was accepted (RFC 2033 section
-    /// 4.2), else once.
-    pub fn answers(&self) -> usize {
-        self.answers
-    }
-
-    /// Answers the end of the data.
-    pub fn data(&mut self, data: Result<Bytes, DataFault>, received: u64) -> Step {
-        let Some(open) = self.open.take() else { return self.close(421, Enhanced(4, 3, 0), "Out of step") };
-        self.answers = if self.offer.lmtp { open.accepted } else { 1 };
-        let fault = match data {
-            Ok(raw) => {
-                let transaction =
-                    Transaction { id: open.id, client: self.client.clone(), envelope: open.envelope, raw };
-                return Step { reply: None, event: None, next: Next::Submit(Box::new(transaction)) };
-            }
-            Err(fault) => fault,
-        };
-        let reply = match fault {
-            DataFault::TooLarge => {
-                let text = format!("A message has at most {} octets here", self.offer.message_size);
-                Reply::new(552, Enhanced(5, 3, 4), &text)
-            }
-            DataFault::NoMemory => no_room(),
-        };
-        let event = Event::Ended(open, End::Refused(reply.clone(), received));
-        Step { reply: None, event: Some(event), next: Next::Answer(reply) }
     }
 
     /// Whether the client may relay without a login.
@@ -108,7 +76,7 @@ impl Session {
     }
 
     fn begin(&mut self, envelope: Envelope) -> Step {
-        self.open = Some(Open { id: (self.mint)(), envelope, accepted: 0, refusal: None });
+        self.open = Some(Open { id: (self.mint)(), envelope, accepted: 0, chunks: false, refusal: None });
         self.client.origin = self.forwarded.take();
         Step::reply(Reply::new(250, Enhanced(2, 1, 0), "Ok"))
     }
@@ -116,6 +84,9 @@ impl Session {
     pub(super) fn rcpt(&mut self, path: ForwardPath, parameters: &[Parameter]) -> Step {
         let limit = self.offer.recipients;
         let Some(open) = &mut self.open else { return Step::reply(Reply::new(503, SEQUENCE, "Say MAIL first")) };
+        if open.chunks {
+            return Step::reply(Reply::new(503, SEQUENCE, "The message has begun; BDAT with LAST ends it"));
+        }
         let address = match path {
             ForwardPath::Mailbox(address) => Ok(address),
             ForwardPath::Postmaster => Address::from_parts("postmaster", &self.offer.hostname),
@@ -143,23 +114,8 @@ impl Session {
         }
         Step::reply(reply)
     }
-
-    pub(super) fn begin_data(&mut self) -> Step {
-        match &mut self.open {
-            None => Step::reply(Reply::new(503, SEQUENCE, "Say MAIL and RCPT first")),
-            Some(open) if open.envelope.recipients.is_empty() => {
-                let reply = Reply::new(554, SEQUENCE, "No valid recipients");
-                open.refusal.get_or_insert_with(|| reply.clone());
-                Step::reply(reply)
-            }
-            Some(_) => {
-                let reply = Reply::plain(354, ["End the message with <CRLF>.<CRLF>"]);
-                Step { reply: Some(reply), event: None, next: Next::Data }
-            }
-        }
-    }
 }
 
-fn no_room() -> Reply {
+pub(super) fn no_room() -> Reply {
     Reply::new(452, Enhanced(4, 3, 1), "Too many large messages at once; try again")
 }

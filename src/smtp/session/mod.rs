@@ -2,6 +2,7 @@
 
 mod auth;
 mod behind;
+mod data;
 mod greet;
 mod mail;
 mod step;
@@ -147,6 +148,7 @@ impl Session {
             Command::Rcpt(path, parameters) => self.rcpt(path, &parameters),
             Command::Auth(mechanism, initial) => self.auth(&mechanism, initial.as_ref().map(Secret::reveal)),
             Command::Data => self.begin_data(),
+            Command::Bdat(size, last) => self.begin_chunk(size, last),
             Command::StartTls => self.start_tls(),
             Command::Xclient(attributes) => self.xclient(&attributes),
             Command::Xforward(attributes) => self.xforward(&attributes),
@@ -154,7 +156,7 @@ impl Session {
             Command::Noop => Step::reply(Reply::new(250, OK, "Ok")),
             Command::Vrfy => Step::reply(Reply::new(252, Enhanced(2, 5, 0), "Cannot verify; send the mail and see")),
             Command::Help => {
-                Step::reply(Reply::new(214, OK, "EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT"))
+                Step::reply(Reply::new(214, OK, "EHLO HELO STARTTLS AUTH MAIL RCPT DATA BDAT RSET NOOP VRFY HELP QUIT"))
             }
             Command::Quit => {
                 let reply = Reply::new(221, OK, "Bye");
@@ -175,6 +177,10 @@ impl Session {
             written.split_once('<').map_or(written.trim(), |(_, path)| path.split('>').next().unwrap_or_default());
         let path = path.chars().take(256).collect();
         let event = (verb == b"MAIL" && self.open.is_none()).then(|| Event::MailRefused(path, reply.clone()));
+        if verb == b"BDAT" {
+            // What follows is a chunk of nobody knows what length, and must not be taken for commands.
+            return Step { reply: Some(reply), event: self.abort(), next: Next::Close };
+        }
         Step::reply(reply).with(event)
     }
 

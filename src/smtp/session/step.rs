@@ -25,6 +25,10 @@ pub enum Next {
     Command,
     /// The data of a message.
     Data,
+    /// So many octets of a message, and whether it ends with them.
+    Chunk(u64, bool),
+    /// So many octets that are of no use, then a command.
+    Skip(u64),
     /// What comes within TLS: send the reply, do the handshake, call [`Session::secured`]. When octets have come behind the
     /// command, drop them and send what [`Session::pipelined`] answers instead.
     Handshake,
