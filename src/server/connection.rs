@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use crate::{
-    mail::{Client, Enhanced, Id, Reply},
+    mail::{Address, Client, Enhanced, Id, Reply},
     smtp::{Codec, Event, Item, Login, LoginEnd, Next, Session, Step},
 };
 
@@ -217,11 +217,7 @@ impl Connection {
                 self.codec.skip(size);
             }
             Next::Recipient(address) => {
-                let client = self.session.client();
-                let refusal = self
-                    .session
-                    .sender()
-                    .and_then(|sender| self.house.shared.intake.check_recipient(client, sender, &address));
+                let refusal = self.refusal(&address);
                 if let Some(reply) = self.session.recipient(*address, refusal).reply {
                     reply.write(&mut self.out);
                 }
@@ -241,6 +237,15 @@ impl Connection {
             }
         }
         Ok(true)
+    }
+
+    /// What the rules, or what its login may send, have against a recipient.
+    fn refusal(&self, address: &Address) -> Option<Reply> {
+        let (client, sender, shared) = (self.session.client(), self.session.sender()?, &self.house.shared);
+        shared.intake.check_recipient(client, sender, address).or_else(|| {
+            let (users, login) = (shared.users.as_ref()?, client.login.as_ref()?);
+            users.charge(login, self.session.recipients() == 0)
+        })
     }
 
     /// What comes next is a message's, for which there is a time; its limit, and what it should have, in octets.

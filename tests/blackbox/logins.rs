@@ -11,7 +11,7 @@ use crate::{
     fake_ses::{FakeSes, Profile},
     fixtures::Run,
     gateway::{BASE, Gateway, ses},
-    parties::fed,
+    parties::{PATIENCE, fed, wait_until},
     smtp::Smtp,
 };
 
@@ -118,4 +118,24 @@ fn clients_log_in_and_the_log_names_them() {
         assert_eq!((&record["login"], &record["user_source"]), (&"alice".into(), &"login".into()), "{name}");
     }
     assert_eq!(fake.accepted().len(), CLIENTS.len());
+}
+
+#[test]
+fn who_guesses_passwords_is_blocked_and_nobody_else() {
+    let fake = FakeSes::start(Profile::Today);
+    let (gateway, _folder) = gateway(&fake);
+    // The answers come late, so nobody waits for them.
+    let wrong = "AUTH PLAIN AGFsaWNlAHdyb25n\r\n";
+    let mut guessing: Vec<Smtp> = (0..10).map(|_| Smtp::ready(gateway.port())).collect();
+    guessing.iter_mut().for_each(|client| client.send(wrong.as_bytes()));
+    let blocked =
+        wait_until(PATIENCE, || log_in(&mut Smtp::ready(gateway.port()), "alice", "wrong").starts_with("454 4.7.0"));
+    assert!(blocked, "{}", gateway.stderr());
+    let told = log_in(&mut Smtp::ready(gateway.port()), "alice", PASSWORD);
+    assert!(told.starts_with("454 4.7.0"), "the right password is not looked at either: {told}");
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--show-error", "--interface", "127.0.0.5", "--crlf", "--upload-file", "-"]);
+    curl.args(["--mail-from", "a@example.com", "--mail-rcpt", "b@example.net", "--user", &format!("alice:{PASSWORD}")]);
+    let output = fed(curl.arg(format!("smtp://127.0.0.1:{}", gateway.port())), MAIL);
+    assert!(output.status.success(), "{output:?}");
 }

@@ -6,6 +6,7 @@
 mod book;
 mod hash;
 mod penalty;
+mod quota;
 
 use std::{
     net::IpAddr,
@@ -16,12 +17,13 @@ use std::{
 
 use tokio::{sync::Semaphore, time::Instant};
 
-use crate::mail::Secret;
+use crate::mail::{Reply, Secret};
 
 use book::Stamp;
 pub use book::{Book, BookError};
 use hash::Hash;
 use penalty::Penalties;
+use quota::Quotas;
 
 /// `[users]`: who may log in.
 #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -29,6 +31,12 @@ use penalty::Penalties;
 pub struct Settings {
     /// A file with `name:hash` a line (argon2, bcrypt, SHA-512-crypt), read anew when it changes; `headgate users` writes it.
     pub file: PathBuf,
+    /// Messages that each login may send within a minute; 0 is any number. Beyond, RCPT gets 450 4.7.1.
+    pub messages_per_minute: u32,
+    /// Recipients that each login may have within a day; 0 is any number. A restart begins to count anew.
+    pub recipients_per_day: u32,
+    /// Logins to which neither applies.
+    pub unlimited: Vec<String>,
 }
 
 /// What a login came to.
@@ -49,6 +57,7 @@ pub struct Users {
     known: Mutex<(Option<Stamp>, Arc<Book>)>,
     turns: Arc<Semaphore>,
     penalties: Mutex<Penalties>,
+    quotas: Mutex<Quotas>,
     nobody: Hash,
 }
 
@@ -69,6 +78,7 @@ impl Users {
             known: Mutex::new((stamp, book)),
             turns: Arc::new(Semaphore::new(processors.div_ceil(2))),
             penalties: Mutex::new(Penalties::default()),
+            quotas: Mutex::new(Quotas::new(settings)),
             nobody,
         })
     }
@@ -85,6 +95,12 @@ impl Users {
             known.0 = now;
         }
         Arc::clone(&known.1)
+    }
+
+    /// Counts a recipient of a login's message; the refusal when it is one too many.
+    pub(super) fn charge(&self, login: &str, first: bool) -> Option<Reply> {
+        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        quotas.charge(login, first, Instant::now()).err()
     }
 
     /// Whether that is the password of that user.

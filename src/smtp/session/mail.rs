@@ -26,6 +26,11 @@ impl Session {
         self.open.as_ref().map(|open| &open.envelope.sender)
     }
 
+    /// Recipients of the open transaction.
+    pub fn recipients(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.envelope.recipients.len())
+    }
+
     /// Answers a RCPT that was asked about: with the refusal, if there is one.
     pub fn recipient(&mut self, address: Address, refusal: Option<Reply>) -> Step {
         let Some(open) = &mut self.open else { return self.close(421, Enhanced(4, 3, 0), "Out of step") };
