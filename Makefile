@@ -26,6 +26,7 @@ test:
 	@scripts/install test
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	@scripts/supply-chain
 	cargo build --locked
 	@scripts/play-cases target/debug/headgate
 	cargo nextest run --locked $(if $(CI),--profile ci)
@@ -58,7 +59,7 @@ load:
 
 fuzz:
 	@scripts/install fuzz
-	for target in header editor mime session rules proxy; do scripts/fuzz $$target 60 || exit 1; done
+	for target in header editor mime session auth proxy rules; do scripts/fuzz $$target 60 || exit 1; done
 
 clean:
 	cargo clean

@@ -3,6 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::fs::OpenOptionsExt as _,
     path::PathBuf,
     sync::{
         Arc,
@@ -125,7 +126,8 @@ enum Output {
 /// Opened for reading too, where that is permitted: [`is_torn`] looks at the end.
 fn append(path: &PathBuf) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.create(true).append(true);
+    // Who wrote to whom is for the operators, as in Apache's logs.
+    options.create(true).append(true).mode(0o640);
     options.clone().read(true).open(path).or_else(|_| options.open(path))
 }
 

@@ -3,6 +3,8 @@
 //! The caller appends what it reads to [`Codec::buffer`] and asks for items until there is none. What is held is bounded:
 //! a command line by [`LINE_MAX`], a message by its limit.
 
+use std::fmt;
+
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
 
@@ -11,8 +13,8 @@ use super::data::DataReader;
 /// Octets of a command line with its CRLF. RFC 5321 section 4.5.3.1.4 has 512, each extension adds its own.
 pub const LINE_MAX: usize = 4096;
 
-/// What the connection holds next.
-#[derive(Debug, PartialEq, Eq)]
+/// What the connection holds next. Its `Debug` tells how long it is: a line may be a password.
+#[derive(PartialEq, Eq)]
 pub enum Item {
     /// A command line without its CRLF.
     Line(Bytes),
@@ -49,8 +51,21 @@ enum Mode {
     Skip(u64),
 }
 
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "Line({} octets)", line.len()),
+            Self::LongLine => f.write_str("LongLine"),
+            Self::BareLine => f.write_str("BareLine"),
+            Self::Data(Ok(data)) => write!(f, "Data({} octets)", data.len()),
+            Self::Data(Err(fault)) => write!(f, "Data({fault:?})"),
+            Self::Chunk(chunk) => write!(f, "Chunk({chunk:?})"),
+        }
+    }
+}
+
 /// The reading side of one connection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Codec {
     buffer: BytesMut,
     mode: Mode,
@@ -59,6 +74,12 @@ pub struct Codec {
     skipping: bool,
     starved: bool,
     received: u64,
+}
+
+impl fmt::Debug for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Codec({} octets wait)", self.buffer.len())
+    }
 }
 
 impl Codec {

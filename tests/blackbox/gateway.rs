@@ -45,6 +45,8 @@ fn spawn(folder: &Path, set: &[String]) -> Guard {
     let output = File::options().create(true).append(true).open(folder.join("stderr")).unwrap();
     let mut command = headgate();
     command.arg("serve").arg("--config").arg(folder.join("headgate.toml")).current_dir(folder);
+    // What somebody set to look into another program does not make ours say more.
+    command.env("RUST_LOG", "trace");
     for pair in set {
         command.arg("--set").arg(pair);
     }

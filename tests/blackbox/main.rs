@@ -34,6 +34,7 @@ mod postfix_pipe;
 mod queue;
 mod reports;
 mod rules;
+mod secrets;
 mod send;
 mod send_pipes;
 mod send_settings;

@@ -1,5 +1,7 @@
 //! Password hashes as the users file holds them: argon2, bcrypt and SHA-512-crypt, each in its own notation.
 
+use std::fmt;
+
 use argon2::{
     Argon2,
     password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash},
@@ -7,7 +9,7 @@ use argon2::{
 use sha_crypt::ShaCrypt;
 
 /// A hash that is known here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) enum Hash {
     /// `$argon2id$…`, `$argon2i$…`, `$argon2d$…` (PHC string format).
     Argon2(String),
@@ -15,6 +17,17 @@ pub(super) enum Hash {
     Bcrypt(String),
     /// `$6$…`, as `openssl passwd -6` and `mkpasswd -m sha-512` write it.
     Sha512(String),
+}
+
+/// Its notation alone: who has a hash may try passwords on it.
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Argon2(_) => "Argon2",
+            Self::Bcrypt(_) => "Bcrypt",
+            Self::Sha512(_) => "Sha512",
+        })
+    }
 }
 
 impl Hash {

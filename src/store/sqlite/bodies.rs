@@ -1,8 +1,9 @@
 //! Bodies that are too large for a row: a file each, durable before the row that names it.
 
 use std::{
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
     io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -11,7 +12,7 @@ use bytes::Bytes;
 
 use crate::{mail::Id, store::StoreError};
 
-use super::fault::file_fault;
+use super::{OWNER, fault::file_fault};
 
 /// Octets of a body that still go into a row.
 pub(super) const SMALL: usize = 256 << 10;
@@ -30,7 +31,7 @@ impl Bodies {
         name.push(".bodies");
         let folder = PathBuf::from(name);
         let what = |error: &io::Error| file_fault(&folder.display().to_string(), error);
-        fs::create_dir_all(&folder).map_err(|error| what(&error))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| what(&error))?;
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         sync_folder(parent).map_err(|error| what(&error))?;
         Ok(Self { folder, octets: AtomicU64::new(0) })
@@ -48,7 +49,8 @@ impl Bodies {
     /// Writes a body so that neither the file nor its name can be lost any more.
     pub(super) fn write(&self, id: Id, octets: &[u8]) -> Result<(), StoreError> {
         let (path, new) = (self.path(id), self.folder.join(format!("{id}.new")));
-        let written = File::create(&new).and_then(|mut file| {
+        let made = File::options().write(true).create(true).truncate(true).mode(OWNER).open(&new);
+        let written = made.and_then(|mut file| {
             file.write_all(octets)?;
             file.sync_data()?;
             fs::rename(&new, &path)?;

@@ -20,6 +20,7 @@ mod tests;
 
 use std::{
     fs::{File, TryLockError},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -39,6 +40,8 @@ use self::{
 };
 use super::{Account, Ask, Counts, Entry, Filter, Lease, Order, Ordered, Settlement, Store, StoreError, Summary};
 
+/// The mode of a new file that holds mail: the gateway's user alone. One that is there keeps its own.
+const OWNER: u32 = 0o600;
 /// Connections that read at once.
 const READERS: usize = 4;
 /// Pages of the write-ahead log before it is copied into the database.
@@ -192,6 +195,10 @@ fn lock(path: &Path) -> Result<File, StoreError> {
 }
 
 fn connect(path: &Path, writing: bool) -> Result<Connection, StoreError> {
+    if writing {
+        // Mail is not for everybody on the machine. SQLite gives its log the same mode, and tells why there is no file.
+        let _ = File::options().create(true).truncate(false).write(true).mode(OWNER).open(path);
+    }
     let access = if writing {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE
     } else {

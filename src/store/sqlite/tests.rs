@@ -37,6 +37,21 @@ async fn a_restart_finds_everything_and_doubts_what_was_leased() {
 }
 
 #[tokio::test]
+async fn other_users_of_the_machine_cannot_read_mail() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let (small, large) = (entry(&["a@example.com"]), large());
+    store.put(small).await.unwrap();
+    store.put(large.clone()).await.unwrap();
+    let body = format!("queue.db.bodies/{}", large.id);
+    for name in ["queue.db", "queue.db-wal", "queue.db-shm", "queue.db.bodies", &body] {
+        let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name} has mode {mode:o}");
+    }
+}
+
+#[tokio::test]
 async fn a_start_removes_files_that_no_row_names_and_leaves_other_peoples() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();

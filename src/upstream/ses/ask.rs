@@ -80,6 +80,7 @@ where
 
 /// `NotFoundException` is for the one who asks; any other 404 comes from something that has no such call.
 fn answered(action: &'static str, (kind, status): (&str, u16), text: &str) -> Silence {
+    let text = errors::without_request(text);
     let kind = kind.rsplit(['#', '.']).next().unwrap_or(kind);
     if kind.starts_with("AccessDenied") || kind == "NotAuthorized" {
         Silence::Denied(action, text.to_owned())

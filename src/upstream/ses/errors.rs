@@ -147,9 +147,18 @@ where
 }
 
 fn answered(kind: &str, status: u16, text: &str) -> Outcome {
+    let text = without_request(text);
     let Class { code, enhanced, alarm, pressure, divisible } = classify(kind, status, text);
     let outcome = Outcome::refused(Reply::new(code, enhanced, &format!("SES: {text}")), format!("{kind}: {text}"));
     Outcome { alarm, pressure, divisible, unverified: unverified(text), http: Some(status), ..outcome }
+}
+
+/// The words of a refusal without the request that AWS may repeat in it when a signature is wrong ("Troubleshoot signed
+/// requests" in the IAM user guide): among its header fields is the token of temporary credentials.
+pub(super) fn without_request(text: &str) -> &str {
+    let begins = ["The Canonical String", "The String-to-Sign", "x-amz-security-token", "X-Amz-Security-Token"];
+    let end = begins.iter().filter_map(|words| text.find(words)).min();
+    end.and_then(|end| text.get(..end)).unwrap_or(text).trim_end()
 }
 
 /// Whether SES answers and only does not tell of the account: the credentials may send but not look, the call came too
@@ -245,6 +254,19 @@ fn short(cause: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_token_in_a_refusal_about_the_signature_is_told_to_nobody() {
+        let text = "The request signature we calculated does not match the signature you provided.\n\n\
+                    The Canonical String for this request should have been\n'POST\n/v2/email/outbound-emails\n\n\
+                    host:email.eu-west-1.amazonaws.com\nx-amz-security-token:IQoJb3JpZ2lu\n'";
+        let outcome = answered("InvalidSignatureException", 403, text);
+        assert_eq!(
+            outcome.reply.to_string(),
+            "451 4.7.0 SES: The request signature we calculated does not match the signature you provided."
+        );
+        assert!(!format!("{outcome:?}").contains("IQoJ"), "{outcome:?}");
+    }
 
     #[test]
     fn what_ses_says_becomes_the_right_reply() {

@@ -27,9 +27,17 @@ impl Authority {
     /// # Panics
     /// When openssl is not installed.
     pub fn new(names: &str) -> Self {
+        Self::with_key(names, "ec -pkeyopt ec_paramgen_curve:prime256v1")
+    }
+
+    /// The same with keys of another kind, as `openssl req -newkey` is told it: `rsa:2048`.
+    ///
+    /// # Panics
+    /// When openssl is not installed.
+    pub fn with_key(names: &str, kind: &str) -> Self {
         let folder = tempfile::tempdir().expect("/tmp is writable");
         let run = |arguments: &str| openssl(folder.path(), arguments);
-        let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+        let key = format!("-newkey {kind} -nodes");
         run(&format!("req -x509 {key} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test-CA"));
         run(&format!("req {key} -keyout server.key -out server.csr -subj /CN=server"));
         let extensions = format!("subjectAltName={names}\nbasicConstraints=CA:FALSE\n");
