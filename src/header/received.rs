@@ -29,15 +29,16 @@ pub fn received(hop: &Hop<'_>) -> String {
         (false, true) => ("ESMTP", true),
         (false, false) => ("SMTP", false),
     };
-    // There is no such word for SMTP without EHLO (RFC 3848, RFC 6531 section 4.3).
-    let tls = if extended && hop.client.tls.is_some() { "S" } else { "" };
+    // There are no such words for SMTP without EHLO (RFC 3848, RFC 6531 section 4.3).
+    let word = |is: bool, word: &'static str| if extended && is { word } else { "" };
+    let (tls, login) = (word(hop.client.tls.is_some(), "S"), word(hop.client.login.is_some(), "A"));
     let helo = if is_host(&hop.client.helo) { hop.client.helo.as_str() } else { "unknown" };
     let literal = match hop.client.address {
         std::net::IpAddr::V4(address) => format!("[{address}]"),
         std::net::IpAddr::V6(address) => format!("[IPv6:{address}]"),
     };
     let mut value = String::new();
-    let _ = write!(value, "from {helo} ({literal}) by {} with {protocol}{tls} id {};", hop.hostname, hop.id);
+    let _ = write!(value, "from {helo} ({literal}) by {} with {protocol}{tls}{login} id {};", hop.hostname, hop.id);
     let _ = write!(value, " {}", hop.time.strftime("%a, %d %b %Y %H:%M:%S %z"));
     fold("Received", &value)
 }
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_behind_with_tells_of_tls() {
+    fn the_word_behind_with_tells_of_tls_and_login() {
         let time: jiff::ZonedDateTime = "2011-08-08T17:30:34-04:00[America/New_York]".parse().unwrap();
         let mut client = Client::new("10.0.0.10".parse().unwrap(), "smtp");
         client.tls = Some("TLSv1.3".to_owned());
@@ -75,7 +76,10 @@ mod tests {
             let field = received(&hop).replace("\r\n", "");
             assert!(field.contains(&format!(" with {word} id ")), "{field}");
         }
-        client.lmtp = true;
+        (client.extended, client.login) = (true, Some("alice".to_owned()));
+        let hop = Hop { client: &client, hostname: "relay.example.com", id: Id::nil(), time: &time, smtputf8: false };
+        assert!(received(&hop).replace("\r\n", "").contains(" with ESMTPSA id "));
+        (client.lmtp, client.login) = (true, None);
         let hop = Hop { client: &client, hostname: "relay.example.com", id: Id::nil(), time: &time, smtputf8: false };
         assert!(received(&hop).replace("\r\n", "").contains(" with LMTPS id "));
     }

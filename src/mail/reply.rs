@@ -64,6 +64,11 @@ impl Reply {
         self.enhanced
     }
 
+    /// Whether it answers a command that was wrong, rather than mail that was.
+    pub fn is_error(&self) -> bool {
+        matches!(self.code, 500..=504 | 535 | 538 | 555)
+    }
+
     /// Whether it is 2xx or 3xx.
     pub fn is_positive(&self) -> bool {
         self.code < 400

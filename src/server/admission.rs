@@ -2,12 +2,23 @@
 
 use std::{
     collections::HashMap,
-    net::IpAddr,
+    net::{IpAddr, Ipv6Addr},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
+
+use tokio::sync::Notify;
+
+/// An address, or the network that one customer of an IPv6 provider has: a client may take any address of it.
+pub(super) fn customer(client: IpAddr) -> IpAddr {
+    match client {
+        IpAddr::V4(_) => client,
+        IpAddr::V6(address) if address.is_loopback() => client,
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+    }
+}
 
 /// Octets of each message that need no budget: the number of connections bounds them.
 pub(super) const FREE: usize = 64 << 10;
@@ -55,6 +66,7 @@ impl Admission {
 impl Place {
     /// Counts it as this client's.
     pub(super) fn count(&mut self, client: IpAddr) -> Result<(), Full> {
+        let client = customer(client);
         let mut clients = self.admission.clients();
         let count = clients.entry(client).or_default();
         if *count >= self.admission.most_per_client {
@@ -84,11 +96,12 @@ impl Drop for Place {
 
 /// Octets that incoming messages may hold together.
 ///
-/// Nobody waits for it: a message that finds no room is put off with 452, so that messages half read cannot block each
-/// other. One that says its size is put off at MAIL, before it is sent.
+/// Nobody who holds some of it waits for more, so that messages half read cannot block each other: one that finds no room
+/// while it is read is put off with 452. One that says its size waits at MAIL, where it holds nothing yet.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: AtomicUsize,
+    returned: Notify,
 }
 
 /// What one message has taken of the budget; given back with it, or when dropped.
@@ -100,7 +113,7 @@ pub(super) struct Share {
 
 impl Budget {
     pub(super) fn new(octets: usize) -> Arc<Self> {
-        Arc::new(Self { left: AtomicUsize::new(octets) })
+        Arc::new(Self { left: AtomicUsize::new(octets), returned: Notify::new() })
     }
 
     pub(super) fn share(self: &Arc<Self>) -> Share {
@@ -118,9 +131,28 @@ impl Share {
         room
     }
 
+    /// Makes the share, which covers nothing yet, cover that many octets as soon as there is room.
+    pub(super) async fn wait(&mut self, octets: usize) {
+        let budget = Arc::clone(&self.budget);
+        loop {
+            let returned = budget.returned.notified();
+            tokio::pin!(returned);
+            // What is given back between the look and the wait is heard.
+            returned.as_mut().enable();
+            if self.cover(octets) {
+                return;
+            }
+            returned.await;
+        }
+    }
+
     /// Gives back what it covers.
     pub(super) fn give_back(&mut self) {
-        self.budget.left.fetch_add(std::mem::take(&mut self.taken), Ordering::Relaxed);
+        let taken = std::mem::take(&mut self.taken);
+        if taken > 0 {
+            self.budget.left.fetch_add(taken, Ordering::Relaxed);
+            self.budget.returned.notify_waiters();
+        }
     }
 }
 
@@ -149,6 +181,29 @@ mod tests {
         assert_eq!(admit(other).unwrap_err(), Full::House);
         drop(first);
         assert!(admit(one).is_ok());
+    }
+
+    #[test]
+    fn a_customer_of_an_ipv6_provider_is_one_client() {
+        let admission = Admission::new(9, 1);
+        let count = |client: &str| {
+            let mut place = admission.enter().unwrap();
+            place.count(client.parse().unwrap()).map(|()| place)
+        };
+        let _one = count("2001:db8:0:1::1").unwrap();
+        assert_eq!(count("2001:db8:0:1:ffff::2").unwrap_err(), Full::Client);
+        assert!(count("2001:db8:0:2::1").is_ok() && count("::1").is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_waits_gets_what_is_given_back() {
+        let budget = Budget::new(1000);
+        let (mut one, mut other) = (budget.share(), budget.share());
+        assert!(one.cover(FREE + 600) && !other.cover(FREE + 600));
+        let waiting = tokio::spawn(async move { other.wait(FREE + 600).await });
+        tokio::task::yield_now().await;
+        drop(one);
+        waiting.await.unwrap();
     }
 
     #[test]

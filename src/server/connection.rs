@@ -15,7 +15,7 @@ use crate::{
     smtp::{Codec, Event, Item, Login, LoginEnd, Next, Session, Step},
 };
 
-use super::{Tls, admission::Share, line, listener::House, proxy, users::Verdict, wire::Wire};
+use super::{Tls, admission::Share, line, listener::House, pace::Pace, proxy, users::Verdict, wire::Wire};
 
 /// Octets read at once, and octets of replies gathered before they are sent.
 const PIECE: usize = 32 << 10;
@@ -32,18 +32,19 @@ enum Ending {
 }
 
 pub(super) struct Connection {
-    stream: Wire,
+    pub(super) stream: Wire,
     pub(super) house: Arc<House>,
-    codec: Codec,
-    session: Session,
-    out: Vec<u8>,
-    share: Share,
+    pub(super) codec: Codec,
+    pub(super) session: Session,
+    pub(super) out: Vec<u8>,
+    pub(super) share: Share,
     /// Octets that the client said the message has.
     expected: usize,
     reading_data: bool,
     /// Whether anything came from the client.
     heard: bool,
     deadline: Instant,
+    pace: Pace,
     pub(super) began: Instant,
 }
 
@@ -60,6 +61,7 @@ impl Connection {
             expected: 0,
             reading_data: false,
             heard: false,
+            pace: Pace::begin(),
             deadline: now + house.limits.command_time.0,
             began: now,
             house,
@@ -71,7 +73,10 @@ impl Connection {
         if self.house.settings.tls == Tls::Implicit && self.handshake().await.is_err() {
             return;
         }
-        self.session.greeting().write(&mut self.out);
+        if let Some(step) = self.greet().await {
+            let _ = self.perform(step).await;
+            return;
+        }
         if let Ending::Lost = self.talk().await
             && let Some(event) = self.session.lost()
         {
@@ -127,7 +132,12 @@ impl Connection {
                 if matches!(step.next, Next::Handshake) && self.codec.discard() {
                     return Step { event: step.event, ..self.session.pipelined() };
                 }
-                self.make_room(step)
+                if !self.session.in_transaction() {
+                    self.codec.forget();
+                    self.share.give_back();
+                    self.expected = 0;
+                }
+                step
             }
             Item::LongLine => self.session.fault(Reply::new(500, Enhanced(5, 5, 6), "The line is too long")),
             Item::BareLine => {
@@ -148,24 +158,11 @@ impl Connection {
         }
     }
 
-    /// Takes room for a message whose size is known, and gives it back when its transaction has ended without data.
-    fn make_room(&mut self, step: Step) -> Step {
-        if !self.session.in_transaction() {
-            self.codec.forget();
-            self.share.give_back();
-            self.expected = 0;
-        }
-        let Next::Room(size, envelope) = step.next else { return step };
-        let octets = usize::try_from(size).unwrap_or(usize::MAX);
-        let room = self.share.cover(octets);
-        self.expected = if room { octets } else { 0 };
-        self.session.room(*envelope, room)
-    }
-
     /// Reads on. `Ok(false)` when the client is gone, the closing step when it took too long or we shut down.
     async fn read(&mut self) -> Result<bool, Step> {
         let idle = Instant::now() + self.house.limits.data_idle.0;
-        let until = if self.reading_data { self.deadline.min(idle) } else { self.deadline };
+        let slow = self.pace.too_slow(self.house.limits.data_rate.0).unwrap_or(self.deadline);
+        let until = if self.reading_data { self.deadline.min(idle).min(slow) } else { self.deadline };
         self.codec.buffer().reserve(PIECE);
         let (stopping, leaving) = (self.house.shared.stopping.clone(), self.house.shared.leaving.clone());
         let reading = timeout_at(until, self.stream.read_buf(self.codec.buffer()));
@@ -180,14 +177,17 @@ impl Connection {
             }
         };
         match result {
-            Ok(Ok(length)) => Ok(length > 0),
+            Ok(Ok(length)) => {
+                self.pace.count(length);
+                Ok(length > 0)
+            }
             Ok(Err(_)) => Ok(false),
             Err(_) => Err(self.session.close(421, Enhanced(4, 4, 2), "waited too long; goodbye")),
         }
     }
 
-    /// Does what a step says; false when the session is over.
-    async fn perform(&mut self, step: Step) -> io::Result<bool> {
+    /// Logs and answers what a step says; how it goes on.
+    fn tell(&mut self, step: Step) -> Next {
         if let Some(event) = step.event {
             self.log_event(event);
         }
@@ -197,9 +197,22 @@ impl Connection {
             }
             reply.write(&mut self.out);
         }
-        match step.next {
-            // Whether there is room was asked before.
-            Next::Command | Next::Room(..) => {}
+        step.next
+    }
+
+    /// Does what a step says; false when the session is over.
+    async fn perform(&mut self, step: Step) -> io::Result<bool> {
+        if let Some(reply) = &step.reply {
+            self.tarpit(reply).await?;
+        }
+        match self.tell(step) {
+            Next::Command => {}
+            Next::Room(size, envelope) => {
+                let room = self.make_room(size).await?;
+                self.expected = if room { usize::try_from(size).unwrap_or(usize::MAX) } else { 0 };
+                let step = self.session.room(*envelope, room);
+                self.tell(step);
+            }
             Next::Handshake => {
                 self.flush().await?;
                 self.handshake().await?;
@@ -250,7 +263,7 @@ impl Connection {
 
     /// What comes next is a message's, for which there is a time; its limit, and what it should have, in octets.
     fn begin_message(&mut self) -> (usize, usize) {
-        self.reading_data = true;
+        (self.reading_data, self.pace) = (true, Pace::begin());
         self.deadline = Instant::now() + self.house.limits.data_time.0;
         (usize::try_from(self.house.limits.message_size.0).unwrap_or(usize::MAX), std::mem::take(&mut self.expected))
     }
@@ -258,14 +271,9 @@ impl Connection {
     /// Answers a login; false when the session is over.
     async fn take_login(&mut self, login: Login) -> io::Result<bool> {
         let step = self.log_in(login).await;
-        if let Some(event) = step.event {
-            self.log_event(event);
-        }
-        if let Some(reply) = step.reply {
-            reply.write(&mut self.out);
-        }
+        let next = self.tell(step);
         self.deadline = Instant::now() + self.house.limits.command_time.0;
-        if let Next::Close = step.next {
+        if let Next::Close = next {
             self.flush().await?;
             return Ok(false);
         }
@@ -333,7 +341,7 @@ impl Connection {
         self.house.shared.log.write(&record);
     }
 
-    async fn flush(&mut self) -> io::Result<()> {
+    pub(super) async fn flush(&mut self) -> io::Result<()> {
         if self.out.is_empty() {
             return Ok(());
         }

@@ -7,6 +7,7 @@ mod admission;
 mod connection;
 mod line;
 mod listener;
+mod pace;
 mod place;
 pub mod proxy;
 mod socket;
@@ -206,7 +207,7 @@ pub struct Limits {
     pub recipients: usize,
     /// Connections at once.
     pub connections: usize,
-    /// Connections at once from one address.
+    /// Connections at once from one address, or from one /64 of IPv6.
     pub connections_per_client: usize,
     /// Octets of a message's header.
     pub header_size: Size,
@@ -216,12 +217,21 @@ pub struct Limits {
     pub memory: Size,
     /// Wrong commands after which a session is closed.
     pub errors: u32,
+    /// From the fourth error of a session on each answer to one comes later, by 1 s, 2 s, 4 s … and this at most; never to
+    /// clients on loopback or in `allow`.
+    pub tarpit: Period,
+    /// How long clients wait for the greeting, but those on loopback or in `allow`; who talks before it gets 554 5.5.1.
+    pub greet_delay: Period,
+    /// How long a message that says its size waits at MAIL for room in `memory` before it gets 452 4.3.1.
+    pub room_wait: Period,
     /// How long a client may take for a command.
     pub command_time: Period,
     /// How long a client may be silent within a message's data.
     pub data_idle: Period,
     /// How long a message's data may take in all.
     pub data_time: Period,
+    /// Octets a second that a message's data must come in with, behind its first minute; 0 is any.
+    pub data_rate: Size,
 }
 
 impl Default for Limits {
@@ -235,9 +245,13 @@ impl Default for Limits {
             received: 100,
             memory: Size(256 << 20),
             errors: 20,
+            tarpit: Period::seconds(10),
+            greet_delay: Period::seconds(0),
+            room_wait: Period::seconds(20),
             command_time: Period::seconds(300),
             data_idle: Period::seconds(180),
             data_time: Period::seconds(1800),
+            data_rate: Size(500),
         }
     }
 }

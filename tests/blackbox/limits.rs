@@ -189,7 +189,7 @@ fn many_large_messages_at_once_are_delivered_whole_or_put_off_in_bounded_memory(
 #[test]
 fn a_message_that_says_its_size_is_put_off_at_mail_while_there_is_no_room_for_it() {
     let fake = FakeSes::start(Profile::Today);
-    let gateway = limited(&fake, "memory = \"112MB\"");
+    let gateway = limited(&fake, "memory = \"112MB\"\nroom_wait = \"0s\"");
     let mail = "MAIL FROM:<a@example.com> SIZE=20000000";
     let mut clients: Vec<Smtp> = (0..4).map(|_| Smtp::ready(gateway.port())).collect();
     let codes: Vec<u16> = clients.iter_mut().map(|client| client.command(mail).code).collect();
@@ -206,6 +206,21 @@ fn a_message_that_says_its_size_is_put_off_at_mail_while_there_is_no_room_for_it
     assert!(wait_until(PATIENCE, || first.command(mail).code == 250), "and the end of the session");
     assert!(behind_received(&fake.accepted()[1].raw) == message);
     assert_eq!(gateway.records("session", 3)[0]["status"], 452);
+}
+
+#[test]
+fn a_message_that_says_its_size_waits_for_room() {
+    let fake = FakeSes::start(Profile::Today);
+    let gateway = limited(&fake, "memory = \"112MB\"\nroom_wait = \"1h\"");
+    let mail = "MAIL FROM:<a@example.com> SIZE=20000000";
+    let mut clients: Vec<Smtp> = (0..3).map(|_| Smtp::ready(gateway.port())).collect();
+    let [first, second, third] = clients.as_mut_slice() else { panic!("three clients") };
+    assert_eq!((first.command(mail).code, second.command(mail).code), (250, 250));
+    third.send(format!("{mail}\r\n").as_bytes());
+    // It waits; others do not, and when one of them gives its room back it is the turn of the one that waits.
+    assert_eq!(Smtp::ready(gateway.port()).submit("a@example.com", &["b@example.net"], MAIL).code, 250);
+    assert_eq!(first.command("RSET").code, 250);
+    assert_eq!(third.reply().code, 250);
 }
 
 #[test]

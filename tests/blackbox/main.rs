@@ -13,6 +13,7 @@ mod pattern;
 mod pipe;
 mod smtp;
 
+mod abuse;
 mod behind;
 mod callers;
 mod clients;

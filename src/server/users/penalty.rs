@@ -1,12 +1,10 @@
 //! What a client pays for wrong passwords: each answer comes later, and after many there is none for a while.
 
-use std::{
-    collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
-    time::Duration,
-};
+use std::{collections::HashMap, net::IpAddr, time::Duration};
 
 use tokio::time::Instant;
+
+use super::super::admission::customer;
 
 /// Failures until a client is blocked.
 const FAILURES: u32 = 10;
@@ -31,13 +29,13 @@ struct Failures {
 impl Penalties {
     /// Whether a client gets no answer at all now.
     pub(super) fn is_blocked(&self, client: IpAddr, now: Instant) -> bool {
-        let known = self.0.get(&network(client));
+        let known = self.0.get(&customer(client));
         known.is_some_and(|one| one.count >= FAILURES && now.duration_since(one.last) < BLOCK)
     }
 
     /// Notes a failure; how long its answer waits.
     pub(super) fn failed(&mut self, client: IpAddr, now: Instant) -> Duration {
-        let client = network(client);
+        let client = customer(client);
         if self.0.len() >= CLIENTS && !self.0.contains_key(&client) {
             self.0.retain(|_, one| now.duration_since(one.last) < BLOCK);
             let oldest = self.0.iter().min_by_key(|(_, one)| one.last).map(|(client, _)| *client);
@@ -55,15 +53,7 @@ impl Penalties {
 
     /// Forgets the failures of a client that knows a password.
     pub(super) fn succeeded(&mut self, client: IpAddr) {
-        self.0.remove(&network(client));
-    }
-}
-
-/// An address, or the network that one customer of an IPv6 provider has.
-fn network(client: IpAddr) -> IpAddr {
-    match client {
-        IpAddr::V4(_) => client,
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        self.0.remove(&customer(client));
     }
 }
 

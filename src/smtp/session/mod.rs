@@ -104,6 +104,11 @@ impl Session {
         self.open.is_some()
     }
 
+    /// Errors so far.
+    pub fn errors(&self) -> u32 {
+        self.errors
+    }
+
     /// Answers a command line.
     pub fn line(&mut self, line: &[u8]) -> Step {
         let step = match (self.exchange.take(), Command::parse(line)) {
@@ -190,7 +195,7 @@ impl Session {
 
     /// A client that makes nothing but errors is sent away. Refused mail is no error: a list may have many dead addresses.
     fn count(&mut self, step: Step) -> Step {
-        if step.reply.as_ref().is_some_and(|reply| matches!(reply.code(), 500..=504 | 535 | 538 | 555)) {
+        if step.reply.as_ref().is_some_and(Reply::is_error) {
             self.errors += 1;
         }
         if self.errors <= self.offer.errors {
