@@ -12,7 +12,7 @@ help:
 	@echo 'make proof   kills, full disks and an angry SES for minutes: nothing is lost'
 	@echo 'make bench   how fast the parts are'
 	@echo 'make command what one headgate send costs beside the script it replaces'
-	@echo 'make load    the gateway beside Postfix under load; LOAD="acceptance --rounds 5" chooses'
+	@echo 'make load    the gateway beside Postfix under load; LOAD="handshakes --rounds 3" chooses'
 	@echo 'make fuzz    feeds each target of fuzz/ for a minute; scripts/fuzz feeds one as long as you like'
 	@echo 'make clean   remove what the other targets made here'
 

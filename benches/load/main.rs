@@ -1,6 +1,6 @@
 //! How fast the gateway is beside Postfix and beside a sink that stores nothing, all on one machine, by turns.
 //!
-//! `make load` runs it: `load [acceptance|delivery|latency|backlog|large|all] [--rounds N] [--quick]`. The figures are
+//! `make load` runs it: `load [acceptance|delivery|latency|backlog|large|handshakes|all] [--rounds N] [--quick]`. The figures are
 //! medians of the rounds, and worth something as ratios within one run. The client is Postfix's smtp-source, the sink
 //! behind the gateway is the fake SES in this process, the one behind Postfix its own smtp-sink.
 
@@ -18,6 +18,7 @@ mod parties;
 mod smtp;
 
 mod backlog;
+mod handshakes;
 mod large;
 mod latency;
 mod measure;
@@ -49,12 +50,13 @@ fn main() {
     println!("load average at the start: {}", measure::load_average());
     println!("{} rounds of {} messages of 4 KB; medians\n", plan.rounds, plan.messages);
     type Part = (&'static str, fn(Plan));
-    let parts: [Part; 5] = [
+    let parts: [Part; 6] = [
         ("acceptance", throughput::acceptance),
         ("delivery", throughput::delivery),
         ("latency", latency::latency),
         ("backlog", backlog::backlog),
         ("large", large::large),
+        ("handshakes", handshakes::handshakes),
     ];
     for (name, run) in parts.into_iter().filter(|(name, _)| wants(name)) {
         println!("## {name}");

@@ -76,7 +76,7 @@ impl Rounds {
         let shares: Vec<String> =
             beside.iter().map(|(other, rate)| format!("{:.2} of {other}", self.rate() / rate)).collect();
         println!(
-            "{name:<34} {:>7.0}/s ({low:.0} to {high:.0})  {:>5.0} µs processor a message  {}",
+            "{name:<34} {:>7.0}/s ({low:.0} to {high:.0})  {:>5.0} µs processor each  {}",
             self.rate(),
             median(&self.costs),
             shares.join(", ")
