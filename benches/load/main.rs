@@ -1,6 +1,6 @@
 //! How fast the gateway is beside Postfix and beside a sink that stores nothing, all on one machine, by turns.
 //!
-//! `make load` runs it: `load [acceptance|delivery|latency|backlog|large|handshakes|all] [--rounds N] [--quick]`. The figures are
+//! `make load` runs it: `load [acceptance|delivery|latency|backlog|large|handshakes|idle|slow|all] [--rounds N] [--quick]`. The figures are
 //! medians of the rounds, and worth something as ratios within one run. The client is Postfix's smtp-source, the sink
 //! behind the gateway is the fake SES in this process, the one behind Postfix its own smtp-sink.
 
@@ -19,6 +19,7 @@ mod smtp;
 
 mod backlog;
 mod handshakes;
+mod idle;
 mod large;
 mod latency;
 mod measure;
@@ -50,13 +51,15 @@ fn main() {
     println!("load average at the start: {}", measure::load_average());
     println!("{} rounds of {} messages of 4 KB; medians\n", plan.rounds, plan.messages);
     type Part = (&'static str, fn(Plan));
-    let parts: [Part; 6] = [
+    let parts: [Part; 8] = [
         ("acceptance", throughput::acceptance),
         ("delivery", throughput::delivery),
         ("latency", latency::latency),
         ("backlog", backlog::backlog),
         ("large", large::large),
         ("handshakes", handshakes::handshakes),
+        ("idle", idle::idle),
+        ("slow", idle::slow),
     ];
     for (name, run) in parts.into_iter().filter(|(name, _)| wants(name)) {
         println!("## {name}");
