@@ -101,9 +101,9 @@ impl Conversation {
                 _ => LoginEnd::Blocked,
             };
             step = session.login(name, as_another, end);
-        } else if let Next::Recipient(address) = step.next {
+        } else if let Next::Recipient(address, asked) = step.next {
             assert!(step.reply.is_none());
-            step = session.recipient(*address, None);
+            step = session.recipient(*address, asked, None);
         }
         self.perform(step, codec);
     }
@@ -122,7 +122,7 @@ impl Conversation {
                     Next::Close => self.closed = true,
                     Next::Room(..)
                     | Next::Login(_)
-                    | Next::Recipient(_)
+                    | Next::Recipient(..)
                     | Next::Answer(_)
                     | Next::Submit(_)
                     | Next::Handshake => {

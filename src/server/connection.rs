@@ -216,13 +216,13 @@ impl Connection {
                 self.begin_message();
                 self.codec.skip(size);
             }
-            Next::Recipient(address) => {
+            Next::Recipient(address, asked) => {
                 let client = self.session.client();
                 let refusal = self
                     .session
                     .sender()
                     .and_then(|sender| self.house.shared.intake.check_recipient(client, sender, &address));
-                if let Some(reply) = self.session.recipient(*address, refusal).reply {
+                if let Some(reply) = self.session.recipient(*address, asked, refusal).reply {
                     reply.write(&mut self.out);
                 }
             }

@@ -40,7 +40,7 @@ mod view;
 mod contract;
 
 pub use entry::{
-    Ask, Begin, Entry, Failure, Lease, Order, Ordered, Overdue, Pending, Place, Settled, Settlement, Then, Try,
+    Ask, Begin, Entry, Fated, Lease, Order, Ordered, Overdue, Pending, Place, Settled, Settlement, Then, Try,
 };
 use entry::{BATCH, INTERRUPTED};
 pub use error::StoreError;
