@@ -42,7 +42,7 @@ struct Conversation {
 impl Conversation {
     fn hear(mut self, octets: &[u8], mut size: impl FnMut(usize) -> usize) -> (Vec<u8>, Vec<Bytes>) {
         let offer =
-            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9, logins: Logins::Optional, starttls: false, lmtp: false, allow: vec!["192.0.2.0/24".parse().expect("a network")], trusted: vec!["192.0.2.1/32".parse().expect("a network")] };
+            Offer { hostname: "relay.example.com".into(), message_size: LIMIT as u64, recipients: 3, errors: 9, logins: Logins::Optional, starttls: false, lmtp: false, dsn: true, allow: vec!["192.0.2.0/24".parse().expect("a network")], trusted: vec!["192.0.2.1/32".parse().expect("a network")] };
         let mut client = Client::new([192, 0, 2, 1].into(), "smtp");
         // Without it no login is ever taken.
         client.tls = Some("TLSv1.3".into());

@@ -10,7 +10,7 @@ use super::fault::fault;
 const APPLICATION: i64 = 0x4864_6774;
 
 /// The steps from one version to the next; their number is the version.
-const STEPS: &[&str] = &[LAYOUT, WAITING, DSN];
+pub(super) const STEPS: &[&str] = &[LAYOUT, WAITING, DSN];
 
 const LAYOUT: &str = "
 CREATE TABLE message (
