@@ -30,7 +30,7 @@ fn address(text: &str) -> Address {
 
 fn envelope() -> Envelope {
     let sender = Sender(Some(address("rt@example.com")));
-    Envelope { sender, recipients: vec![address("evan@example.com")], smtputf8: false }
+    Envelope { sender, recipients: vec![address("evan@example.com")], ..Envelope::default() }
 }
 
 fn mail() -> Bytes {
@@ -125,6 +125,8 @@ fn attempt(raw: &Bytes) -> Attempt {
         recipients: vec![address("evan@example.com")],
         message: raw.clone(),
         options: Options::default(),
+        dsn: Default::default(),
+        asked: Default::default(),
     }
 }
 

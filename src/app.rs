@@ -33,7 +33,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     config::{Loaded, Request, Settings},
     console::{self, Pages},
-    delivery::DIRECT_RECIPIENTS,
+    delivery::{DIRECT_RECIPIENTS, Mode},
     intake::{Intake, Limits, Lint},
     log::{self, AccessLog},
     metrics::Metrics,
@@ -254,6 +254,8 @@ fn offer(settings: &Settings, queues: bool) -> Offer {
         starttls: false,
         logins: Logins::None,
         lmtp: false,
+        // A direct answer says all there is to say.
+        dsn: queues && settings.delivery.mode == Mode::Queue,
         allow: Vec::new(),
         trusted: Vec::new(),
     }

@@ -157,7 +157,7 @@ impl Intake {
         if !rules.has_recipient_rules() {
             return None;
         }
-        let envelope = Envelope { sender: sender.clone(), recipients: vec![recipient.clone()], smtputf8: false };
+        let envelope = Envelope { sender: sender.clone(), recipients: vec![recipient.clone()], ..Envelope::default() };
         let facts = Facts { id: Id::nil(), client: client.clone(), size: 0, hostname: self.hostname.clone() };
         rules.check_recipient(&facts, &mut Draft::new(envelope, &Bytes::new()))
     }

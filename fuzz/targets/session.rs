@@ -60,6 +60,7 @@ fn begin(seed: u8) -> (Offer, Client) {
         logins,
         starttls,
         lmtp: set(7),
+        dsn: set(7) ^ set(6),
         allow: networks(!set(5)),
         trusted: networks(set(6)),
     };
@@ -182,9 +183,9 @@ impl Conversation {
                 assert!(step.reply.is_none());
                 step = self.login(*login, session);
             }
-            Next::Recipient(address) => {
+            Next::Recipient(address, asked) => {
                 assert!(step.reply.is_none());
-                step = session.recipient(*address, None);
+                step = session.recipient(*address, asked, None);
             }
             Next::Handshake if codec.discard() || !rest.is_empty() => {
                 self.reached.insert("something behind STARTTLS");
@@ -268,7 +269,7 @@ impl Conversation {
                     }
                     Next::Room(..)
                     | Next::Login(_)
-                    | Next::Recipient(_)
+                    | Next::Recipient(..)
                     | Next::Answer(_)
                     | Next::Chunk(..)
                     | Next::Submit(_) => {

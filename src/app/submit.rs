@@ -124,6 +124,8 @@ async fn into_store(loaded: Loaded, transaction: &Transaction) -> Result<Submitt
     let letter = Letter {
         sender: envelope.sender.0.clone(),
         recipients: envelope.recipients.clone(),
+        dsn: envelope.dsn.clone(),
+        asked: envelope.asked.clone(),
         user: None,
         rules: true,
         octets: raw.len() as u64,

@@ -20,7 +20,7 @@ use mail_builder::{
     mime::{BodyPart, MimePart},
 };
 
-use crate::mail::{Address, Id, Period, Reply};
+use crate::mail::{Address, Id, Message, Period, Reply};
 
 /// `[bounce]`: reports to senders, whom they come from, and when.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -108,6 +108,8 @@ pub struct Original<'a> {
     pub envelope_id: Option<&'a str>,
     /// Its header section, as it came in or as it would have left.
     pub head: &'a Bytes,
+    /// The whole of it, where its sender wants it back (RET=FULL).
+    pub whole: Option<&'a Message>,
 }
 
 /// A report about one message to its sender.
@@ -134,17 +136,18 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// The whole message: ASCII, CRLF, lines of at most 998 octets.
     ///
-    /// Three parts (RFC 6522): a text for people, `message/delivery-status`, and the header of the original.
+    /// Three parts (RFC 6522): a text for people, `message/delivery-status`, and the header of the original or, where it is
+    /// wanted and can be had, the whole of it.
     pub fn build(&self) -> Bytes {
         let original = original::Header::read(self.original.head);
         let text = text::text(self, &original);
         let status = status::status(self);
-        let (encoding, head) = original.encoded();
-        let boundary = self.boundary(&[text.as_bytes(), status.as_bytes(), &head]);
+        let third = self.returned(&original);
+        let boundary = self.boundary(&[text.as_bytes(), status.as_bytes(), &third.octets]);
         let parts = vec![
             MimePart::new("text/plain", text).header("Content-Description", Raw::new("Notification")),
             verbatim("message/delivery-status", "Delivery report", ("7bit", status.into())),
-            verbatim("text/rfc822-headers", "Header of the message", (encoding, head.into())),
+            verbatim(third.kind, third.description, (third.encoding, third.octets.into())),
         ];
         let kind = ContentType::new("multipart/report")
             .attribute("report-type", "delivery-status")
@@ -170,6 +173,25 @@ impl Report<'_> {
         Bytes::from(octets)
     }
 
+    /// What comes back of the original: all of it only with a failure (RFC 3461 section 4.3), and not where its content was
+    /// what was refused, since the report would be refused for the same.
+    fn returned(&self, original: &original::Header) -> Returned {
+        let is_content = |entry: &Entry| entry.reply.enhanced().is_none_or(|code| matches!(code.1, 6 | 7));
+        let wanted = self.original.whole.filter(|_| self.kind == Kind::Failed && !self.entries.iter().any(is_content));
+        match wanted.and_then(original::whole) {
+            Some(octets) => Returned {
+                kind: "message/rfc822",
+                description: "The message",
+                encoding: "7bit",
+                octets: octets.to_vec(),
+            },
+            None => {
+                let (encoding, octets) = original.encoded();
+                Returned { kind: "text/rfc822-headers", description: "Header of the message", encoding, octets }
+            }
+        }
+    }
+
     /// Our own name, or one that is legal in its place.
     fn host(&self) -> String {
         Address::from_parts("postmaster", self.hostname).map_or("localhost".to_owned(), |one| one.domain().to_owned())
@@ -187,6 +209,14 @@ impl Report<'_> {
         }
         boundary
     }
+}
+
+/// The third part.
+struct Returned {
+    kind: &'static str,
+    description: &'static str,
+    encoding: &'static str,
+    octets: Vec<u8>,
 }
 
 /// A part whose body is ready to be sent.
@@ -232,7 +262,7 @@ C: d
 "
         )
         .into();
-        let original = Original { id, arrival: Timestamp::UNIX_EPOCH, envelope_id: None, head: &head };
+        let original = Original { id, arrival: Timestamp::UNIX_EPOCH, envelope_id: None, head: &head, whole: None };
         let (kind, hostname, time) = (Kind::Failed, "relay.example.com", Timestamp::UNIX_EPOCH);
         let (from, to) = (&address("postmaster@example.com"), &address("a@example.com"));
         let report = Report { kind, id, hostname, from, to, time, original, entries: &[] }.build();

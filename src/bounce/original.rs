@@ -4,12 +4,14 @@ use bytes::Bytes;
 
 use crate::{
     header::{self, LINE_MAX, decoded, lines},
-    mail::is_atext,
+    mail::{Message, is_atext},
     mime::quoted_printable,
 };
 
 /// Octets of the header that are sent back.
 const SHOWN: usize = 32 * 1024;
+/// Octets of a message that is sent back whole.
+const WHOLE: usize = 64 * 1024;
 /// Octets of a Message-ID that is repeated.
 const MESSAGE_ID: usize = 250;
 
@@ -56,15 +58,35 @@ impl Header {
                 out.truncate(before);
             }
         }
-        let is_legal = |line: &[u8]| {
-            let text = line.strip_suffix(b"\r").unwrap_or(line);
-            text.len() <= LINE_MAX && text.iter().all(|octet| matches!(octet, b'\t' | b' '..=b'~'))
-        };
         match out.split(|octet| *octet == b'\n').all(is_legal) {
             true => ("7bit", out),
             false => ("quoted-printable", quoted_printable::encode(&out)),
         }
     }
+}
+
+/// A message that can be sent back whole: `message/rfc822` takes no encoding (RFC 2046 section 5.2.1), so it is one of
+/// short ASCII lines with CRLF, and not too large.
+pub(super) fn whole(message: &Message) -> Option<Bytes> {
+    if message.len() > WHOLE {
+        return None;
+    }
+    let octets = message.to_bytes();
+    let text = octets.strip_suffix(b"\r\n")?;
+    let ends_in_cr = |line: &[u8]| line.ends_with(b"\r");
+    let mut lines = text.split(|octet| *octet == b'\n').peekable();
+    while let Some(line) = lines.next() {
+        if !is_legal(line) || lines.peek().is_some() != ends_in_cr(line) {
+            return None;
+        }
+    }
+    Some(octets)
+}
+
+/// Whether a line, with its CR or without, may be sent as it is.
+fn is_legal(line: &[u8]) -> bool {
+    let text = line.strip_suffix(b"\r").unwrap_or(line);
+    text.len() <= LINE_MAX && text.iter().all(|octet| matches!(octet, b'\t' | b' '..=b'~'))
 }
 
 /// A text without controls, line ends of any kind and marks that turn its direction; cut where it is long.
@@ -130,6 +152,27 @@ mod tests {
         assert_eq!(read(b"A: \0").encoded().0, "quoted-printable");
         let long = [b"A: ".as_slice(), &b"x".repeat(996), b"\r\n"].concat();
         assert_eq!(read(&long).encoded().0, "quoted-printable");
+    }
+
+    #[test]
+    fn a_message_comes_back_whole_only_if_it_can_travel_as_it_is() {
+        let message = |octets: &[u8]| crate::header::split(&Bytes::copy_from_slice(octets));
+        let plain = b"A: b\r\n\r\n.\r\n\tx ~\r\n";
+        assert_eq!(whole(&message(plain)).as_deref(), Some(&plain[..]));
+        let long = [&b"A: b\r\n\r\n"[..], &[b'x'; LINE_MAX + 1], b"\r\n"].concat();
+        let large = [&b"A: b\r\n\r\n"[..], &b"xxxxxxxx\r\n".repeat(WHOLE / 10)].concat();
+        for other in [
+            b"A: b\r\n\r\nx",
+            &b"A: b\r\n\r\nx\ny\r\n"[..],
+            b"A: b\r\n\r\nx\ry\r\n",
+            b"A: b\r\n\r\n\xe9\r\n",
+            b"A: b\r\n\r\n\0\r\n",
+            &long,
+            &large,
+            b"",
+        ] {
+            assert_eq!(whole(&message(other)), None, "{}", String::from_utf8_lossy(other.get(..20).unwrap_or(other)));
+        }
     }
 
     #[test]

@@ -97,5 +97,5 @@ fn envelope(matches: &ArgMatches) -> Result<Envelope, String> {
     if recipients.is_empty() {
         recipients.push(address(&"rcpt@example.net".to_owned())?);
     }
-    Ok(Envelope { sender: Sender(sender), recipients, smtputf8: false })
+    Ok(Envelope { sender: Sender(sender), recipients, ..Envelope::default() })
 }

@@ -52,7 +52,7 @@ pub(super) fn groups(outcomes: &Outcomes, recipients: Vec<Pending>) -> Vec<(Outc
 
 #[cfg(test)]
 mod tests {
-    use crate::mail::Address;
+    use crate::mail::{Address, Asked};
 
     use super::*;
 
@@ -63,6 +63,7 @@ mod tests {
             ordinal,
             address: Address::parse("a@example.com").unwrap(),
             upstream: Some(route.to_owned()).filter(|route| !route.is_empty()),
+            asked: Asked::default(),
         });
         let cut: Vec<(String, Vec<u32>)> = batches(pending.collect(), |_| 4)
             .into_iter()

@@ -124,8 +124,8 @@ impl Direct {
             let mut record = Record::new(Event::Attempt, accepted.id);
             record.set_envelope(&accepted.envelope);
             let Accepted { id, envelope, message, options, .. } = accepted;
-            let Envelope { sender: from, recipients, .. } = envelope;
-            let attempt = Attempt { id, sender: from, recipients, message: message.to_bytes(), options };
+            let Envelope { sender: from, recipients, dsn, asked, .. } = envelope;
+            let attempt = Attempt { id, sender: from, recipients, message: message.to_bytes(), options, dsn, asked };
             drop(message);
             let outcome = way.upstream.send(attempt).await.worst();
             way.heard(&outcome);

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     intake::Accepted,
-    mail::{Address, Enhanced, Fate, Id, Options, Outcome, Period, Pressure, Reply, Sender},
+    mail::{Address, Asked, Asks, Dsn, Enhanced, Fate, Id, Options, Outcome, Period, Pressure, Reply, Sender},
     store::Pending,
     upstream::Attempt,
 };
@@ -94,7 +94,12 @@ impl Once {
 
     fn cut(&self, recipients: Vec<Address>, options: &Options) -> VecDeque<Batch> {
         let route = |address: &Address| options.routes.get(&address.to_string()).or(options.upstream.as_ref()).cloned();
-        let pending = |(ordinal, address): (u32, Address)| Pending { ordinal, upstream: route(&address), address };
+        let pending = |(ordinal, address): (u32, Address)| Pending {
+            ordinal,
+            upstream: route(&address),
+            address,
+            asked: Asked::default(),
+        };
         let size = |named: Option<&str>| {
             let ways = self.router.ways().iter().filter(|way| named.is_none_or(|name| name == way.name()));
             ways.map(|way| way.upstream.batch()).min().unwrap_or(1).max(1)
@@ -118,6 +123,8 @@ impl Once {
                 recipients,
                 message: letter.message.clone(),
                 options: letter.options.clone(),
+                dsn: Dsn::default(),
+                asked: Asks::default(),
             };
             let outcomes = way.upstream.send(attempt).await;
             let worst = outcomes.clone().worst();

@@ -164,7 +164,8 @@ pub fn entry(accepted: Accepted, details: &Details) -> Entry {
     let now = Timestamp::now();
     let place = |address: crate::mail::Address| {
         let upstream = options.routes.get(&address.to_string()).cloned();
-        Place { address, upstream }
+        let asked = envelope.asked.of(&address);
+        Place { address, upstream, asked }
     };
     let changed = details.rules > 0;
     Entry {
@@ -174,6 +175,7 @@ pub fn entry(accepted: Accepted, details: &Details) -> Entry {
             None => Begin::Queued(now),
         },
         sender: envelope.sender,
+        dsn: envelope.dsn,
         user: details.user.clone().or_else(|| details.client.login.clone()),
         recipients: envelope.recipients.into_iter().map(place).collect(),
         route: options.upstream,
@@ -266,11 +268,13 @@ fn lease_of(entry: &Entry) -> Lease {
         ordinal,
         address: place.address.clone(),
         upstream: place.upstream.clone(),
+        asked: place.asked.clone(),
     });
     Lease {
         id: entry.id,
         number: 1,
         sender: entry.sender.clone(),
+        dsn: entry.dsn.clone(),
         pending: pending.collect(),
         unreported: Vec::new(),
         rounds: 0,

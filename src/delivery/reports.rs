@@ -9,9 +9,9 @@ use crate::{
     bounce::{self, Kind, Original, Report},
     header,
     intake::{Intake, Story},
-    mail::{Address, Client, Enhanced, Envelope, Id, Reply, Sender},
+    mail::{Address, Asked, Client, Dsn, Enhanced, Envelope, Id, Message, Reply, Ret, Sender},
     smtp::Transaction,
-    store::{Begin, Entry, Failure, Lease, Pending, Place},
+    store::{Begin, Entry, Fated, Lease, Pending, Place, Status},
 };
 
 use super::{details::Details, queue};
@@ -31,7 +31,7 @@ pub struct Reports {
 /// The message that a report is about.
 pub(super) struct About<'a> {
     pub(super) lease: &'a Lease,
-    pub(super) head: &'a Bytes,
+    pub(super) message: &'a Message,
     /// Whether it is a report itself.
     pub(super) is_report: bool,
 }
@@ -48,51 +48,72 @@ impl Reports {
         (!self.delay_notice.is_zero()).then(|| now - self.delay_notice)
     }
 
-    /// The report of what failed; none for mail that has no sender to be told.
-    pub(super) fn failed(&self, about: &About<'_>, failures: &[Failure]) -> Option<Entry> {
-        let entries = failures.iter().map(|one| {
-            let settled = &one.settled;
-            entry(&one.address, reply(&settled.reply, &settled.cause), settled.time)
-        });
-        self.report(about, Kind::Failed, &entries.collect::<Vec<_>>())
+    /// The reports of what is settled: of what failed, and of what was handed on where that was asked; those only that the
+    /// sender wants, and none for mail that has no sender to be told.
+    pub(super) fn settled(&self, about: &About<'_>, fated: &[Fated]) -> Vec<Entry> {
+        let of = |kind: Kind, is_wanted: fn(&Fated) -> bool| {
+            let wanted = fated.iter().filter(|one| is_wanted(one)).map(|one| {
+                let settled = &one.settled;
+                entry((&one.address, &one.asked), reply(&settled.reply, &settled.cause), settled.time)
+            });
+            self.report(about, kind, &wanted.collect::<Vec<_>>())
+        };
+        let failed = of(Kind::Failed, |one| one.settled.status.is_failure() && one.asked.failure());
+        let relayed = of(Kind::Relayed, |one| one.settled.status == Status::Delivered && one.asked.success());
+        failed.into_iter().chain(relayed).collect()
     }
 
     /// The notice of a delay.
     pub(super) fn delayed(&self, about: &About<'_>, waiting: &[(Pending, Reply)], until: Timestamp) -> Option<Entry> {
         let now = Timestamp::now();
-        let entries: Vec<bounce::Entry> =
-            waiting.iter().map(|(one, reply)| entry(&one.address, reply.clone(), now)).collect();
-        self.report(about, Kind::Delayed { until }, &entries)
+        let wanted = waiting.iter().filter(|(one, _)| one.asked.delay());
+        let entries = wanted.map(|(one, reply)| entry((&one.address, &one.asked), reply.clone(), now));
+        self.report(about, Kind::Delayed { until }, &entries.collect::<Vec<_>>())
     }
 
     fn report(&self, about: &About<'_>, kind: Kind, entries: &[bounce::Entry]) -> Option<Entry> {
-        let lease = about.lease;
+        let (lease, message) = (about.lease, about.message);
+        if entries.is_empty() {
+            return None;
+        }
         let sender = match &lease.sender.0 {
             Some(sender) if !about.is_report => sender,
             _ => {
-                let recipients = entries.len();
-                tracing::warn!(id = %lease.id, recipients, "a message without a sender cannot be reported to anyone");
+                let (recipients, action) = (entries.len(), kind.action());
+                tracing::warn!(id = %lease.id, recipients, action, "a message without a sender cannot be reported to anyone");
                 return None;
             }
         };
         let id = Id::mint();
-        let report = Report {
-            kind,
-            id,
-            hostname: &self.hostname,
-            from: &bounce::sender_of(self.from.as_ref(), sender, &self.hostname),
-            to: sender,
-            time: Timestamp::now(),
-            original: Original { id: lease.id, arrival: lease.received, envelope_id: None, head: about.head },
-            entries,
+        let report = |whole| {
+            let original = Original {
+                id: lease.id,
+                arrival: lease.received,
+                envelope_id: lease.dsn.envelope_id.as_deref(),
+                head: &message.head,
+                whole,
+            };
+            let report = Report {
+                kind,
+                id,
+                hostname: &self.hostname,
+                from: &bounce::sender_of(self.from.as_ref(), sender, &self.hostname),
+                to: sender,
+                time: Timestamp::now(),
+                original,
+                entries,
+            };
+            self.prepare((id, lease.id), sender.clone(), report.build())
         };
-        Some(self.prepare((id, lease.id), sender.clone(), report.build()))
+        let whole = (lease.dsn.ret == Some(Ret::Full)).then(|| report(Some(message)));
+        // Where our own door does not take the message in a report, its header says enough.
+        Some(whole.filter(|entry| !matches!(entry.begin, Begin::Held(_))).unwrap_or_else(|| report(None)))
     }
 
     /// Takes a report through the door. One that the rules or the lint refuse is held, for somebody to look at.
     fn prepare(&self, (id, about): (Id, Id), to: Address, raw: Bytes) -> Entry {
         let client = Client::new(Ipv4Addr::LOCALHOST.into(), "report");
-        let envelope = Envelope { sender: Sender(None), recipients: vec![to.clone()], smtputf8: false };
+        let envelope = Envelope { sender: Sender(None), recipients: vec![to.clone()], ..Envelope::default() };
         let transaction = Transaction { id, client: client.clone(), envelope, raw: raw.clone() };
         let (story, prepared) = self.intake.prepare(transaction, &ZonedDateTime::now());
         match prepared {
@@ -115,8 +136,9 @@ fn held((id, about): (Id, Id), (to, raw): (Address, Bytes), reason: &str, story:
         id,
         begin: Begin::Held(format!("refused: {reason}")),
         sender: Sender(None),
+        dsn: Dsn::default(),
         user: None,
-        recipients: vec![Place { address: to, upstream: None }],
+        recipients: vec![Place { address: to, upstream: None, asked: Asked::default() }],
         route: None,
         size: raw.len() as u64,
         message: header::split(&raw),
@@ -126,8 +148,9 @@ fn held((id, about): (Id, Id), (to, raw): (Address, Bytes), reason: &str, story:
     }
 }
 
-fn entry(recipient: &Address, reply: Reply, last: Timestamp) -> bounce::Entry {
-    bounce::Entry { recipient: recipient.clone(), original: None, reply, remote_mta: None, last_attempt: Some(last) }
+fn entry((recipient, asked): (&Address, &Asked), reply: Reply, last: Timestamp) -> bounce::Entry {
+    let (recipient, original) = (recipient.clone(), asked.original.clone());
+    bounce::Entry { recipient, original, reply, remote_mta: None, last_attempt: Some(last) }
 }
 
 /// A reply as the store keeps it.

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     mail::{Enhanced, Fate, Message, Outcome, Outcomes, Reply},
-    store::{Failure, Lease, Pending, Settled, Settlement, Status, Then, Try},
+    store::{Fated, Lease, Pending, Settled, Settlement, Status, Then, Try},
     upstream::Attempt,
 };
 
@@ -61,7 +61,10 @@ pub(super) struct Round<'a> {
     tries: Vec<Try>,
     settled: Vec<(u32, Settled)>,
     identities: Vec<String>,
-    failures: Vec<Failure>,
+    /// What is settled and the sender may have to hear of.
+    untold: Vec<Fated>,
+    /// Whom the upstream tells of.
+    told: Vec<u32>,
     waiting: Vec<(Pending, Reply)>,
     reason: String,
     wait: Wait,
@@ -71,7 +74,7 @@ impl<'a> Round<'a> {
     pub(super) fn new(inner: &'a Inner, task: Task) -> Self {
         let Task { mut lease, details, message, booked } = task;
         let batches = batches(std::mem::take(&mut lease.pending), |_| CALL);
-        let failures = std::mem::take(&mut lease.unreported);
+        let untold = std::mem::take(&mut lease.unreported);
         Self {
             inner,
             lease,
@@ -83,7 +86,8 @@ impl<'a> Round<'a> {
             tries: Vec::new(),
             settled: Vec::new(),
             identities: Vec::new(),
-            failures,
+            untold,
+            told: Vec::new(),
             waiting: Vec::new(),
             reason: String::new(),
             wait: Wait::Backoff,
@@ -170,6 +174,8 @@ impl<'a> Round<'a> {
             recipients: batch.recipients.iter().map(|one| one.address.clone()).collect(),
             message: self.octets.clone(),
             options: self.details.options.clone(),
+            dsn: self.lease.dsn.clone(),
+            asked: batch.recipients.iter().map(|one| (&one.address, one.asked.clone())).collect(),
         };
         let (began, started) = (Timestamp::now(), Instant::now());
         let outcomes = timeout(ATTEMPT, way.upstream.send(attempt)).await.unwrap_or_else(|_| {
@@ -181,7 +187,7 @@ impl<'a> Round<'a> {
             way.heard(&outcome);
             self.tell(way, (&outcome, &recipients), (began, started));
             match outcome.fate {
-                Fate::Delivered => self.delivered(way, &outcome, &recipients),
+                Fate::Delivered => self.delivered(way, &outcome, recipients),
                 Fate::Deferred => self.deferred(&batch.route, &outcome, recipients),
                 Fate::Failed if outcome.divisible && recipients.len() > 1 => halves = Some(recipients),
                 Fate::Failed if self.delivered_lately(&outcome).await => {
@@ -232,19 +238,30 @@ impl<'a> Round<'a> {
         });
     }
 
-    fn delivered(&mut self, way: &Way, outcome: &Outcome, recipients: &[Pending]) {
+    fn delivered(&mut self, way: &Way, outcome: &Outcome, recipients: Vec<Pending>) {
         let settled = settled(Status::Delivered, way.name(), outcome);
-        self.settled.extend(recipients.iter().map(|one| (one.ordinal, settled.clone())));
         if let Some(message) = &self.message {
             self.identities.extend(self.inner.identities.fresh(&self.lease.sender, &message.head, settled.time));
         }
+        let news = recipients.iter().filter(|one| one.asked.success()).map(|one| one.ordinal);
+        if outcome.tells {
+            self.told.extend(news);
+        }
+        self.settle(&settled, recipients);
     }
 
     fn failed(&mut self, way: &Way, outcome: &Outcome, recipients: Vec<Pending>) {
         let settled = settled(Status::Failed, way.name(), outcome);
-        for Pending { ordinal, address, .. } in recipients {
+        self.settle(&settled, recipients);
+    }
+
+    /// Settles recipients, and keeps in mind of which of them the sender has to hear.
+    fn settle(&mut self, settled: &Settled, recipients: Vec<Pending>) {
+        for Pending { ordinal, address, asked, .. } in recipients {
             self.settled.push((ordinal, settled.clone()));
-            self.failures.push(Failure { ordinal, address, settled: settled.clone() });
+            if settled.is_news(&asked) && !self.told.contains(&ordinal) {
+                self.untold.push(Fated { ordinal, address, asked, settled: settled.clone() });
+            }
         }
     }
 
@@ -304,7 +321,7 @@ impl<'a> Round<'a> {
             time: Timestamp::now(),
             tries: std::mem::take(&mut self.tries),
             settled: std::mem::take(&mut self.settled),
-            reported: Vec::new(),
+            reported: std::mem::take(&mut self.told),
             noticed: false,
             reports: Vec::new(),
             identities: std::mem::take(&mut self.identities),
@@ -324,21 +341,18 @@ impl<'a> Round<'a> {
     async fn finish(mut self) {
         let now = Timestamp::now();
         let age = now.duration_since(self.lease.received);
-        if !self.waiting.is_empty() && age >= signed(self.inner.retry.expire.0) {
+        let until = self.lease.received + self.inner.retry.expire.0;
+        if !self.waiting.is_empty() && now >= until {
             self.expire(now);
         }
         let then = self.then(now);
         let mut settlement = self.settlement(then);
         let Some(message) = &self.message else { return };
-        let about =
-            super::reports::About { lease: &self.lease, head: &message.head, is_report: self.details.about.is_some() };
-        if !self.failures.is_empty() {
-            settlement.reported = self.failures.iter().map(|one| one.ordinal).collect();
-            settlement.reports.extend(self.inner.reports.failed(&about, &self.failures));
-        }
+        let about = super::reports::About { lease: &self.lease, message, is_report: self.details.about.is_some() };
+        settlement.reported.extend(self.untold.iter().map(|one| one.ordinal));
+        settlement.reports.extend(self.inner.reports.settled(&about, &self.untold));
         let late = self.inner.reports.is_late(&self.lease, age);
         if !self.waiting.is_empty() && late {
-            let until = self.lease.received + self.inner.retry.expire.0;
             settlement.noticed = true;
             settlement.reports.extend(self.inner.reports.delayed(&about, &self.waiting, until));
         }
@@ -357,7 +371,7 @@ impl<'a> Round<'a> {
         record.set_end("expired", None);
         record.reason.clone_from(&self.reason);
         self.inner.log.write(&record);
-        for (Pending { ordinal, address, .. }, reply) in waiting {
+        for (pending, reply) in waiting {
             let settled = Settled {
                 status: Status::Expired,
                 reply: reply.to_string(),
@@ -366,8 +380,7 @@ impl<'a> Round<'a> {
                 remote_id: None,
                 time: now,
             };
-            self.settled.push((ordinal, settled.clone()));
-            self.failures.push(Failure { ordinal, address, settled });
+            self.settle(&settled, vec![pending]);
         }
     }
 }
@@ -381,8 +394,4 @@ fn settled(status: Status, upstream: &str, outcome: &Outcome) -> Settled {
         remote_id: outcome.remote_id.clone(),
         time: Timestamp::now(),
     }
-}
-
-fn signed(time: Duration) -> jiff::SignedDuration {
-    jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Address;
+use super::{Address, Asks, Dsn};
 
 /// The reverse-path of MAIL: an address, or the null path `<>` of a bounce.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,4 +31,8 @@ pub struct Envelope {
     pub recipients: Vec<Address>,
     /// Whether MAIL carried SMTPUTF8 (RFC 6531).
     pub smtputf8: bool,
+    /// What MAIL asked to hear (RFC 3461).
+    pub dsn: Dsn,
+    /// What each RCPT asked to hear.
+    pub asked: Asks,
 }

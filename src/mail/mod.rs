@@ -4,6 +4,7 @@
 
 mod address;
 mod client;
+mod dsn;
 mod envelope;
 mod id;
 mod message;
@@ -17,6 +18,7 @@ mod size;
 pub(crate) use address::is_atext;
 pub use address::{Address, AddressError};
 pub use client::Client;
+pub use dsn::{Asked, Asks, Dsn, Notify, Ret};
 pub use envelope::{Envelope, Sender};
 pub use id::Id;
 pub use message::Message;

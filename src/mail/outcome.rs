@@ -44,6 +44,8 @@ pub struct Outcome {
     pub cause: String,
     /// The upstream's id of the message, when it was accepted.
     pub remote_id: Option<String>,
+    /// Whether the upstream tells the sender what becomes of it, as a server that offers DSN does.
+    pub tells: bool,
     /// Whether the upstream may have accepted it although we did not hear so.
     pub ambiguous: bool,
     /// Whether an operator has to act: credentials, permissions, a paused account.
@@ -66,6 +68,7 @@ impl Outcome {
             cause: reply.text(),
             reply,
             remote_id: Some(remote_id),
+            tells: false,
             ambiguous: false,
             alarm: false,
             pressure: None,
@@ -83,6 +86,7 @@ impl Outcome {
             reply,
             cause: cause.into(),
             remote_id: None,
+            tells: false,
             ambiguous: false,
             alarm: false,
             pressure: None,

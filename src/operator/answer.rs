@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     delivery::{Condition, Details},
-    mail::{Address, Client, Id},
+    mail::{Address, Asked, Asks, Client, Dsn, Id},
     rules::Change,
     store::{self, RecipientView, State, Status, StoreError, Summary, TryView},
 };
@@ -88,6 +88,9 @@ pub struct Account {
     pub client: Client,
     /// The message that this one reports about.
     pub about: Option<String>,
+    /// What the client asked to hear (RFC 3461).
+    #[serde(default, skip_serializing_if = "Dsn::is_empty")]
+    pub dsn: Dsn,
     /// Its recipients.
     pub recipients: Vec<Recipient>,
     /// The attempts.
@@ -110,6 +113,7 @@ impl From<store::Account> for Account {
             message: account.summary.into(),
             client: details.client,
             about: details.about,
+            dsn: account.dsn,
             recipients: account.recipients.into_iter().map(Into::into).collect(),
             attempts: account.tries.into_iter().map(Into::into).collect(),
             changes: details.changes,
@@ -127,6 +131,9 @@ pub struct Recipient {
     pub number: u32,
     /// The address.
     pub address: Address,
+    /// What the client asked to hear of it.
+    #[serde(default, skip_serializing_if = "Asked::is_empty")]
+    pub asked: Asked,
     /// What became of it.
     pub status: Status,
     /// When that was.
@@ -148,6 +155,7 @@ impl From<RecipientView> for Recipient {
         let pending = Self {
             number: one.ordinal,
             address: one.address,
+            asked: one.asked,
             status: Status::Pending,
             time: None,
             reply: String::new(),
@@ -249,6 +257,12 @@ pub struct Sheet {
     pub sender: Option<Address>,
     /// The recipients that have not got it.
     pub recipients: Vec<Address>,
+    /// What the client asked to hear (RFC 3461).
+    #[serde(default, skip_serializing_if = "Dsn::is_empty")]
+    pub dsn: Dsn,
+    /// The same of each recipient that it asked anything of.
+    #[serde(default, skip_serializing_if = "Asks::is_empty")]
+    pub asked: Asks,
     /// The user whom the log names.
     pub user: Option<String>,
     /// When it was taken.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    mail::{Address, Id},
+    mail::{Address, Asks, Dsn, Id},
     store::{Filter, State},
 };
 
@@ -126,6 +126,12 @@ pub struct Letter {
     pub sender: Option<Address>,
     /// The forward-paths, at least one.
     pub recipients: Vec<Address>,
+    /// What the client asked to hear (RFC 3461).
+    #[serde(default, skip_serializing_if = "Dsn::is_empty")]
+    pub dsn: Dsn,
+    /// The same of each recipient that it asked anything of.
+    #[serde(default, skip_serializing_if = "Asks::is_empty")]
+    pub asked: Asks,
     /// The user whom the log names, unless a rule names another.
     #[serde(default)]
     pub user: Option<String>,
@@ -144,7 +150,15 @@ mod tests {
         let id = Id::mint();
         let query = Query { states: vec![State::Leased], sender: Some(String::new()), ..Query::default() };
         let address = Address::parse("a@example.com").unwrap();
-        let letter = Letter { sender: None, recipients: vec![address], user: None, rules: true, octets: 7 };
+        let letter = Letter {
+            sender: None,
+            recipients: vec![address],
+            dsn: Dsn::default(),
+            asked: Asks::default(),
+            user: None,
+            rules: true,
+            octets: 7,
+        };
         for request in [
             Request::List { query: query.clone(), limit: Some(3) },
             Request::Show { id },

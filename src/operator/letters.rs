@@ -8,7 +8,7 @@ use jiff::{Timestamp, ZonedDateTime};
 use crate::{
     delivery::{self, Details},
     header,
-    mail::{Address, Client, Envelope, Id, Sender},
+    mail::{Address, Asks, Client, Envelope, Id, Sender},
     smtp::Transaction,
     store::{Begin, Entry, Ordered, Place},
 };
@@ -27,11 +27,13 @@ impl Operator {
             return out.tell(Answer::Deed(Deed { id, result: Done::Unfit, text })).await;
         };
         let octets = message.to_bytes();
-        let pending = account.recipients.into_iter().filter(|one| one.settled.is_none());
+        let pending: Vec<_> = account.recipients.into_iter().filter(|one| one.settled.is_none()).collect();
         let sheet = Sheet {
             id,
             sender: account.summary.sender.0,
-            recipients: pending.map(|one| one.address).collect(),
+            dsn: account.dsn,
+            asked: pending.iter().map(|one| (&one.address, one.asked.clone())).collect(),
+            recipients: pending.into_iter().map(|one| one.address).collect(),
             user: account.summary.user,
             received: account.summary.received,
             octets: octets.len() as u64,
@@ -71,7 +73,8 @@ impl Operator {
         let Some(doors) = &self.doors else {
             return Err(Fault::new(FaultKind::Unavailable, "there are no rules here"));
         };
-        let envelope = Envelope { sender: Sender(letter.sender), recipients: letter.recipients, smtputf8: false };
+        let Letter { sender, recipients, dsn, asked, .. } = letter;
+        let envelope = Envelope { sender: Sender(sender), recipients, dsn, asked, ..Envelope::default() };
         let transaction = Transaction { id, client: client(), envelope, raw };
         let (story, prepared) = doors.mail.prepare(transaction, &ZonedDateTime::now());
         let accepted = prepared
@@ -91,11 +94,13 @@ fn client() -> Client {
 fn as_it_is(id: Id, letter: Letter, raw: Bytes) -> Entry {
     let now = Timestamp::now();
     let details = Details { client: client(), user: letter.user.clone(), ..Details::read("") };
-    let place = |address: Address| Place { address, upstream: None };
+    let asked: Asks = letter.asked;
+    let place = |address: Address| Place { asked: asked.of(&address), address, upstream: None };
     Entry {
         id,
         begin: Begin::Queued(now),
         sender: Sender(letter.sender),
+        dsn: letter.dsn,
         user: letter.user,
         recipients: letter.recipients.into_iter().map(place).collect(),
         route: None,

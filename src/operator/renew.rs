@@ -66,7 +66,9 @@ fn prepare(
     let pending = account.recipients.iter().filter(|one| one.settled.is_none());
     let envelope = Envelope {
         sender: summary.sender.clone(),
-        recipients: pending.map(|one| one.address.clone()).collect(),
+        recipients: pending.clone().map(|one| one.address.clone()).collect(),
+        dsn: account.dsn.clone(),
+        asked: pending.map(|one| (&one.address, one.asked.clone())).collect(),
         smtputf8: details.smtputf8,
     };
     let message = Message { head: without_our_hop(&message.head, summary.id), rest: message.rest };

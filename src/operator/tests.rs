@@ -47,7 +47,7 @@ fn operator(mail: &str, reports: &str) -> (Arc<Operator>, Arc<Memory>) {
 }
 
 fn entry(recipients: &[&str]) -> Entry {
-    let place = |text: &&str| Place { address: address(text), upstream: None };
+    let place = |text: &&str| Place { address: address(text), upstream: None, asked: Default::default() };
     let id = Id::mint();
     let ours = format!("Received: from x ([192.0.2.1]) by relay.example.com with SMTP id\r\n {id}; Mon, 1\r\n");
     let mut details = Details::read("");
@@ -59,6 +59,7 @@ fn entry(recipients: &[&str]) -> Entry {
         id,
         begin: Begin::Queued(Timestamp::MAX),
         sender: Sender(Some(address("sender@example.com"))),
+        dsn: Default::default(),
         user: Some("evan".to_owned()),
         recipients: recipients.iter().map(place).collect(),
         route: None,
@@ -219,7 +220,15 @@ async fn an_import_is_bounded_and_needs_somebody_to_get_it() {
     let (operator, _) = operator("", "");
     let letter = |recipients: &[&str], octets| {
         let recipients = recipients.iter().map(|text| address(text)).collect();
-        Request::Import(Letter { sender: None, recipients, user: None, rules: false, octets })
+        Request::Import(Letter {
+            sender: None,
+            recipients,
+            dsn: Default::default(),
+            asked: Default::default(),
+            user: None,
+            rules: false,
+            octets,
+        })
     };
     for (request, octets, kind) in
         [(letter(&[], 3), 3, FaultKind::Usage), (letter(&["a@example.com"], 1001), 1001, FaultKind::Refused)]

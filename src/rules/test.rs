@@ -104,7 +104,7 @@ fn run(test: &Test, rules: &Rules, inspection: Inspection<'_>) -> Result<Vec<Str
     let address = |text: &String| Address::parse(text).map_err(|error| format!("<{text}>: {error}"));
     let sender = if spec.sender.is_empty() { None } else { Some(address(&spec.sender)?) };
     let recipients = spec.recipients.iter().map(address).collect::<Result<_, _>>()?;
-    let envelope = Envelope { sender: Sender(sender), recipients, smtputf8: false };
+    let envelope = Envelope { sender: Sender(sender), recipients, ..Envelope::default() };
     let mut client = Client::new(spec.client.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()), "smtp");
     client.listener = spec.listener.clone().unwrap_or(client.listener);
     client.helo = spec.helo.clone().unwrap_or_default();

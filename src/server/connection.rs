@@ -229,9 +229,9 @@ impl Connection {
                 self.begin_message();
                 self.codec.skip(size);
             }
-            Next::Recipient(address) => {
+            Next::Recipient(address, asked) => {
                 let refusal = self.refusal(&address);
-                if let Some(reply) = self.session.recipient(*address, refusal).reply {
+                if let Some(reply) = self.session.recipient(*address, asked, refusal).reply {
                     reply.write(&mut self.out);
                 }
             }

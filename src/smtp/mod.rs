@@ -9,7 +9,7 @@ mod data;
 mod ext;
 mod session;
 mod transaction;
-mod xtext;
+pub mod xtext;
 
 pub use codec::{Codec, DataFault, Item};
 pub use command::{Command, ForwardPath, Parameter};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use crate::mail::{Address, Id, Message, Sender};
+use crate::mail::{Address, Asked, Dsn, Id, Message, Sender};
 
 use super::view::Status;
 
@@ -16,6 +16,8 @@ pub struct Entry {
     pub begin: Begin,
     /// The reverse-path.
     pub sender: Sender,
+    /// What MAIL asked to hear.
+    pub dsn: Dsn,
     /// The user whom the log names.
     pub user: Option<String>,
     /// The forward-paths, at least one.
@@ -52,6 +54,8 @@ pub struct Place {
     pub address: Address,
     /// The upstream that has to take it, if a rule said so.
     pub upstream: Option<String>,
+    /// What its RCPT asked to hear.
+    pub asked: Asked,
 }
 
 /// What a worker asks for.
@@ -89,10 +93,12 @@ pub struct Lease {
     pub number: u64,
     /// The reverse-path.
     pub sender: Sender,
+    /// What MAIL asked to hear.
+    pub dsn: Dsn,
     /// The recipients that are not settled, in the order of the envelope.
     pub pending: Vec<Pending>,
-    /// The recipients that failed and were not reported.
-    pub unreported: Vec<Failure>,
+    /// The recipients that are settled as their sender wants to hear of, and were not reported.
+    pub unreported: Vec<Fated>,
     /// How many rounds of attempts there were before.
     pub rounds: u32,
     /// Whether the sender has had notice of the delay.
@@ -114,15 +120,19 @@ pub struct Pending {
     pub address: Address,
     /// The upstream that has to take it, if a rule said so.
     pub upstream: Option<String>,
+    /// What its RCPT asked to hear.
+    pub asked: Asked,
 }
 
-/// A recipient that failed.
+/// A recipient that is settled as its sender has to hear of: it failed, or arrived and that was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct Fated {
     /// Its number in the envelope.
     pub ordinal: u32,
     /// The address.
     pub address: Address,
+    /// What its RCPT asked to hear.
+    pub asked: Asked,
     /// What became of it.
     pub settled: Settled,
 }
@@ -145,6 +155,11 @@ pub struct Settled {
 }
 
 impl Settled {
+    /// Whether a sender who asked that has to hear of it.
+    pub fn is_news(&self, asked: &Asked) -> bool {
+        self.status.is_failure() || self.status == Status::Delivered && asked.success()
+    }
+
     /// By an operator's hand.
     pub(super) fn removed(time: Timestamp) -> Self {
         Self {
@@ -216,7 +231,7 @@ pub struct Settlement {
     pub tries: Vec<Try>,
     /// Recipients that are settled now.
     pub settled: Vec<(u32, Settled)>,
-    /// Recipients whose failure one of `reports` tells, or cannot be told to anyone.
+    /// Recipients of whose fate one of `reports` tells, or that is nobody's to hear from us.
     pub reported: Vec<u32>,
     /// Whether one of `reports` gives notice of a delay.
     pub noticed: bool,

@@ -8,10 +8,10 @@ use std::{
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use crate::mail::{Address, Id, Message, Sender, Soon};
+use crate::mail::{Address, Dsn, Id, Message, Sender, Soon};
 
 use super::{
-    Account, Ask, Begin, Counts, Entry, Failure, Filter, Lease, Order, Ordered, Pending, RecipientView, Settlement,
+    Account, Ask, Begin, Counts, Entry, Fated, Filter, Lease, Order, Ordered, Pending, RecipientView, Settlement,
     State, Store, StoreError, Summary, Then, Try,
 };
 
@@ -34,6 +34,7 @@ struct Row {
     noticed: bool,
     reason: String,
     sender: Sender,
+    dsn: Dsn,
     user: Option<String>,
     route: Option<String>,
     recipients: Vec<RecipientView>,
@@ -57,6 +58,7 @@ impl Row {
             ordinal,
             address: place.address,
             upstream: place.upstream,
+            asked: place.asked,
             settled: None,
             reported: false,
         };
@@ -68,6 +70,7 @@ impl Row {
             noticed: false,
             reason,
             sender: entry.sender,
+            dsn: entry.dsn,
             user: entry.user,
             route: entry.route,
             recipients: (0..).zip(entry.recipients).map(recipient).collect(),
@@ -92,17 +95,19 @@ impl Row {
             ordinal: one.ordinal,
             address: one.address.clone(),
             upstream: one.upstream.clone(),
+            asked: one.asked.clone(),
         };
-        let failure = |one: &RecipientView| {
-            let settled = one.settled.clone().filter(|settled| settled.status.is_failure() && !one.reported)?;
-            Some(Failure { ordinal: one.ordinal, address: one.address.clone(), settled })
+        let fated = |one: &RecipientView| {
+            let settled = one.settled.clone().filter(|settled| settled.is_news(&one.asked) && !one.reported)?;
+            Some(Fated { ordinal: one.ordinal, address: one.address.clone(), asked: one.asked.clone(), settled })
         };
         Lease {
             id,
             number: self.lease,
             sender: self.sender.clone(),
+            dsn: self.dsn.clone(),
             pending: self.pending().map(pending).collect(),
-            unreported: self.recipients.iter().filter_map(failure).collect(),
+            unreported: self.recipients.iter().filter_map(fated).collect(),
             rounds: self.rounds,
             noticed: self.noticed,
             received: self.received,
@@ -293,6 +298,7 @@ impl Inside {
         let row = self.messages.get(&id)?;
         Some(Account {
             summary: row.summary(id),
+            dsn: row.dsn.clone(),
             recipients: row.recipients.clone(),
             tries: (1..).zip(row.tries.iter().cloned()).collect(),
             before: row.before.clone(),

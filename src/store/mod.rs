@@ -27,8 +27,8 @@
 //! same commit that settled the last recipient; the body's file goes right after, and when a crash comes between, the
 //! next start removes it. Rows and header stay `history` long, then [`Store::sweep`] removes them.
 //!
-//! A report of failures is a message of its own, put by the same commit that marks these failures as reported; so a
-//! crash leaves either both or none, and the next round reports what is not marked.
+//! A report, of failures or of success where that was asked, is a message of its own, put by the same commit that marks
+//! what it tells of as reported; so a crash leaves either both or none, and the next round reports what is not marked.
 
 mod entry;
 mod error;
@@ -40,7 +40,7 @@ mod view;
 mod contract;
 
 pub use entry::{
-    Ask, Begin, Entry, Failure, Lease, Order, Ordered, Overdue, Pending, Place, Settled, Settlement, Then, Try,
+    Ask, Begin, Entry, Fated, Lease, Order, Ordered, Overdue, Pending, Place, Settled, Settlement, Then, Try,
 };
 use entry::{BATCH, INTERRUPTED};
 pub use error::StoreError;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use crate::mail::{Address, Id, Sender};
+use crate::mail::{Address, Asked, Dsn, Id, Sender};
 
 use super::entry::{Settled, Try};
 
@@ -129,6 +129,8 @@ pub struct Summary {
 pub struct Account {
     /// As in a list.
     pub summary: Summary,
+    /// What MAIL asked to hear.
+    pub dsn: Dsn,
     /// Its recipients.
     pub recipients: Vec<RecipientView>,
     /// The attempts.
@@ -150,6 +152,8 @@ pub struct RecipientView {
     pub address: Address,
     /// The upstream that has to take it, if a rule said so.
     pub upstream: Option<String>,
+    /// What its RCPT asked to hear.
+    pub asked: Asked,
     /// How it was settled, when it was.
     pub settled: Option<Settled>,
     /// Whether a report told its sender.

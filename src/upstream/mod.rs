@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::mail::{Address, Envelope, Id, Message, Options, Outcomes, Secret, Sender, Soon};
+use crate::mail::{Address, Asks, Dsn, Envelope, Id, Message, Options, Outcomes, Secret, Sender, Soon};
 
 pub use exam::{
     Account, Credentials, Details, Exam, Identity, SesExam, Sight, Silence, SmtpExam, SmtpFault, Stage, Validity,
@@ -42,6 +42,10 @@ pub struct Attempt {
     pub message: Bytes,
     /// What rules ask for.
     pub options: Options,
+    /// What the sender asked to hear, for an upstream that can be told.
+    pub dsn: Dsn,
+    /// The same of each recipient.
+    pub asked: Asks,
 }
 
 /// A way out.

@@ -268,7 +268,7 @@ fn every_dialogue_goes_as_it_is_written() {
 fn every_extension_that_is_offered_has_a_dialogue() {
     let fake = FakeSes::start(Profile::Today);
     let certificate = format!("tls.certificate={}", folder("tls/both.pem").display());
-    let set = ["listener.smtp.tls=starttls".to_owned(), certificate];
+    let set = ["listener.smtp.tls=starttls".to_owned(), certificate, "delivery.mode=queue".to_owned()];
     let gateway = Gateway::start_with(&format!("{BASE}{}", ses(&fake.endpoint())), &set);
     let reply = Smtp::connect(gateway.port()).command("EHLO client.example.org");
     let keywords: Vec<String> =

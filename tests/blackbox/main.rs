@@ -21,6 +21,7 @@ mod commands;
 mod delivery;
 mod dialogues;
 mod doctor;
+mod dsn;
 mod durable;
 mod exim_server;
 mod hostile;

@@ -202,6 +202,7 @@ fn offer() -> Offer {
         starttls: true,
         logins: Logins::Required,
         lmtp: false,
+        dsn: true,
         allow: Vec::new(),
         trusted: Vec::new(),
     }

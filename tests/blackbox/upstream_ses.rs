@@ -176,6 +176,8 @@ fn a_role_is_taken_on_at_moto_and_signs_the_call() {
             recipients: vec![headgate::mail::Address::parse("b@example.com").unwrap()],
             message: bytes::Bytes::from("From: a@example.com\r\n\r\nhi\r\n"),
             options: headgate::mail::Options::default(),
+            dsn: Default::default(),
+            asked: Default::default(),
         };
         upstream.send(attempt).await.of(0)
     });

@@ -46,6 +46,8 @@ fn attempt(recipients: &[&str], message: &[u8]) -> Attempt {
         recipients: recipients.iter().map(|one| address(one)).collect(),
         message: Bytes::copy_from_slice(message),
         options: Options::default(),
+        dsn: Default::default(),
+        asked: Default::default(),
     }
 }
 

@@ -91,5 +91,5 @@ fn client() -> Client {
 fn envelope() -> Envelope {
     let address = |text| Address::parse(text).unwrap();
     let sender = Sender(Some(address("sender@example.com")));
-    Envelope { sender, recipients: vec![address("a@example.net"), address("b@example.net")], smtputf8: false }
+    Envelope { sender, recipients: vec![address("a@example.net"), address("b@example.net")], ..Envelope::default() }
 }

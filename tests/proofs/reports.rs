@@ -72,8 +72,13 @@ struct Made {
 impl Made {
     fn build(&self) -> Bytes {
         let head = Bytes::copy_from_slice(&self.head.0);
-        let original =
-            Original { id: Id::nil(), arrival: time(0), envelope_id: self.envelope_id.as_deref(), head: &head };
+        let original = Original {
+            id: Id::nil(),
+            arrival: time(0),
+            envelope_id: self.envelope_id.as_deref(),
+            head: &head,
+            whole: None,
+        };
         Report {
             kind: self.kind,
             id: Id::nil(),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jiff::{Timestamp, fmt::rfc2822};
 
 use crate::{
-    mail::{Address, Fate, Id, Options, Outcome, Period, Sender},
+    mail::{Address, Asks, Dsn, Fate, Id, Options, Outcome, Period, Sender},
     upstream::{self, Attempt, Kind, Settings, Site},
 };
 
@@ -66,7 +66,8 @@ pub(super) async fn send(settings: &Settings, site: &Site, question: &Question) 
         return Sent::Never("the message cannot be made".to_owned());
     };
     let reports = settings.feedback.address(&sender, site.bounce.as_ref());
-    let attempt = Attempt { id, sender, recipients: vec![to], message, options: Options::default() };
+    let (recipients, options) = (vec![to], Options::default());
+    let attempt = Attempt { id, sender, recipients, message, options, dsn: Dsn::default(), asked: Asks::default() };
     let outcome = built.send(attempt).await.of(0);
     Sent::Answered(Box::new(Answer { id, reports, set: settings.configuration_set, outcome }))
 }

@@ -164,12 +164,17 @@ pub(super) fn import(matches: &ArgMatches) -> Result<(Request, Bytes), Complaint
     let given = matches.get_many::<String>("recipient").into_iter().flatten();
     let recipients = given.map(address).collect::<Result<Vec<_>, _>>()?;
     let beside = if sender.is_none() || recipients.is_empty() { Some(sheet(&file)?) } else { None };
+    // What was asked of another sender's mail is not this one's wish.
+    let asked = beside.as_ref().filter(|_| sender.is_none()).map(|sheet| (sheet.dsn.clone(), sheet.asked.clone()));
     let (known_sender, known_recipients, known_user) =
         beside.map(|sheet| (sheet.sender, sheet.recipients, sheet.user)).unwrap_or_default();
     let octets = read(&file)?;
+    let (dsn, asked) = asked.unwrap_or_default();
     let letter = Letter {
         sender: sender.unwrap_or(known_sender),
         recipients: if recipients.is_empty() { known_recipients } else { recipients },
+        dsn,
+        asked,
         user: text("user").or(known_user),
         rules: text("rules").as_deref() != Some("none"),
         octets: octets.len() as u64,

@@ -54,6 +54,12 @@ fn summary(account: &Account) -> String {
     let client = &account.client;
     let helo = if client.helo.is_empty() { String::new() } else { format!(", {}", line(&client.helo)) };
     say("client", format!("{}{helo}, listener {}", client.address, line(&client.listener)));
+    let dsn = &account.dsn;
+    let asked =
+        [dsn.ret.map(|ret| format!("RET={ret}")), dsn.envelope_id.as_ref().map(|id| format!("ENVID {}", line(id)))];
+    if !dsn.is_empty() {
+        say("asked", asked.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    }
     if let Some(about) = &account.about {
         say("reports", format!("about {}", line(about)));
     }
@@ -72,6 +78,12 @@ fn recipient(text: &mut String, one: &Recipient) {
     }
     if one.reported {
         text.push_str(", reported");
+    }
+    if let Some(notify) = one.asked.notify {
+        let _ = write!(text, ", NOTIFY={notify}");
+    }
+    if let Some(original) = &one.asked.original {
+        let _ = write!(text, ", for {}", line(original));
     }
     text.push('\n');
     said(text, (&one.reply, &one.cause), one.remote_id.as_deref());

@@ -44,7 +44,7 @@ pub(super) fn transaction(options: &Options, input: Vec<u8>) -> Result<Transacti
     let client = Client::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "send");
     if !options.raw {
         let simple::Made { sender, recipients, raw } = simple::make(options, &input, id)?;
-        let envelope = Envelope { sender: Sender(Some(sender)), recipients, smtputf8: false };
+        let envelope = Envelope { sender: Sender(Some(sender)), recipients, ..Envelope::default() };
         return Ok(Transaction { id, client, envelope, raw });
     }
     let raw = Bytes::from(if options.unstuff { unstuffed(&input) } else { input });
@@ -56,7 +56,7 @@ pub(super) fn transaction(options: &Options, input: Vec<u8>) -> Result<Transacti
         return Err("Missing recipient: neither an operand nor To, Cc or Bcc names one".to_owned());
     }
     let sender = sender(options.sender.as_deref())?;
-    Ok(Transaction { id, client, envelope: Envelope { sender, recipients, smtputf8: false }, raw })
+    Ok(Transaction { id, client, envelope: Envelope { sender, recipients, ..Envelope::default() }, raw })
 }
 
 /// The reverse-path. Postfix gives the null sender as MAILER-DAEMON.

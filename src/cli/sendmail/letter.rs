@@ -54,7 +54,7 @@ pub(super) fn transaction(asked: &Asked, input: &[u8], own: &str) -> Result<Tran
     let sender = sender(asked, own)?;
     complete(&mut header, (asked, &sender), (own, id));
     let whole = [&header.finish()[..], &separated(&message.rest)].concat();
-    let envelope = Envelope { sender, recipients, smtputf8: false };
+    let envelope = Envelope { sender, recipients, ..Envelope::default() };
     let client = Client::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "sendmail");
     Ok(Transaction { id, client, envelope, raw: Bytes::from(whole) })
 }

@@ -129,8 +129,18 @@ impl Action for Redirect {
         let replaced = |one: &Address| selected.as_ref().is_none_or(|selected| one == selected) && *one != address;
         let (gone, kept): (Vec<_>, Vec<_>) = scene.draft.envelope.recipients.iter().cloned().partition(replaced);
         scene.draft.envelope.recipients = kept;
+        let mut is_there = scene.draft.envelope.recipients.contains(&address);
         for one in gone {
             scene.record("(recipient)", Some(&one.to_string()), None);
+            // Who wants no report of the one wants none of the other (RFC 3461 section 5.2.7).
+            let asks = &mut scene.draft.envelope.asked;
+            let asked = asks.of(&one);
+            if is_there {
+                asks.join(&address, &asked);
+            } else {
+                asks.add(&address, asked);
+            }
+            is_there = true;
         }
         add(scene, address);
         Ok(Flow::Next)

@@ -7,5 +7,6 @@ pub(super) const EXTENSION: Extension = Extension {
     source: "RFC 4954",
     offered: |session| session.takes_logins().then(|| "PLAIN LOGIN".to_owned()),
     // Who vouched for the message elsewhere is nothing that we pass on (RFC 4954 section 5).
-    mail: Some(("AUTH", |_, offer, _| if offer.logins == Logins::None { Err(unknown("AUTH")) } else { Ok(()) })),
+    mail: &[("AUTH", |_, offer, _| if offer.logins == Logins::None { Err(unknown("AUTH")) } else { Ok(()) })],
+    rcpt: &[],
 };

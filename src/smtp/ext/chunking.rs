@@ -3,4 +3,4 @@
 use super::Extension;
 
 pub(super) const EXTENSION: Extension =
-    Extension { keyword: "CHUNKING", source: "RFC 3030", offered: |_| Some(String::new()), mail: None };
+    Extension { keyword: "CHUNKING", source: "RFC 3030", offered: |_| Some(String::new()), mail: &[], rcpt: &[] };

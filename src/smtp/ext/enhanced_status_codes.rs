@@ -2,5 +2,10 @@
 
 use super::Extension;
 
-pub(super) const EXTENSION: Extension =
-    Extension { keyword: "ENHANCEDSTATUSCODES", source: "RFC 2034", offered: |_| Some(String::new()), mail: None };
+pub(super) const EXTENSION: Extension = Extension {
+    keyword: "ENHANCEDSTATUSCODES",
+    source: "RFC 2034",
+    offered: |_| Some(String::new()),
+    mail: &[],
+    rcpt: &[],
+};

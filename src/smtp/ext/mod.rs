@@ -1,7 +1,8 @@
-//! SMTP extensions, one file each: what EHLO says and which parameters of MAIL they own.
+//! SMTP extensions, one file each: what EHLO says and which parameters of MAIL and RCPT they own.
 
 mod auth;
 mod chunking;
+mod dsn;
 mod eightbitmime;
 mod enhanced_status_codes;
 mod pipelining;
@@ -11,7 +12,7 @@ mod starttls;
 mod xclient;
 mod xforward;
 
-use crate::mail::{Enhanced, Reply};
+use crate::mail::{Asked, Dsn, Enhanced, Reply};
 
 use super::{
     command::Parameter,
@@ -26,20 +27,27 @@ pub struct Extension {
     pub source: &'static str,
     /// What stands behind the keyword in EHLO; `None` when it is not offered.
     pub offered: fn(&Session) -> Option<String>,
-    /// The parameter of MAIL that it owns, and what that does.
-    pub mail: Option<(&'static str, MailParameter)>,
+    /// The parameters of MAIL that it owns, and what each does.
+    pub mail: &'static [(&'static str, MailParameter)],
+    /// The parameters of RCPT that it owns, and what each does.
+    pub rcpt: &'static [(&'static str, RcptParameter)],
 }
 
 /// Reads one parameter of MAIL into the facts, or refuses it.
 pub type MailParameter = fn(Option<&str>, &Offer, &mut MailFacts) -> Result<(), Reply>;
 
+/// Reads one parameter of RCPT into what is asked, or refuses it.
+pub type RcptParameter = fn(Option<&str>, &Offer, &mut Asked) -> Result<(), Reply>;
+
 /// What the parameters of a MAIL said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MailFacts {
     /// SMTPUTF8 (RFC 6531).
     pub smtputf8: bool,
     /// SIZE in octets (RFC 1870), as the client guesses it.
     pub size: Option<u64>,
+    /// RET and ENVID (RFC 3461).
+    pub dsn: Dsn,
 }
 
 /// All extensions, in the order of EHLO.
@@ -50,6 +58,7 @@ pub const EXTENSIONS: &[Extension] = &[
     smtputf8::EXTENSION,
     chunking::EXTENSION,
     enhanced_status_codes::EXTENSION,
+    dsn::EXTENSION,
     starttls::EXTENSION,
     auth::EXTENSION,
     xclient::EXTENSION,
@@ -59,21 +68,36 @@ pub const EXTENSIONS: &[Extension] = &[
 /// Reads the parameters of MAIL; an unknown one is refused (RFC 5321 section 4.1.1.11).
 pub(super) fn mail_facts(parameters: &[Parameter], offer: &Offer) -> Result<MailFacts, Reply> {
     let mut facts = MailFacts::default();
-    for (index, parameter) in parameters.iter().enumerate() {
-        let keyword = parameter.keyword.as_str();
-        if parameters.iter().take(index).any(|earlier| earlier.keyword == keyword) {
-            return Err(Reply::new(501, Enhanced(5, 5, 4), &format!("{keyword} is given twice")));
-        }
-        let owner = EXTENSIONS.iter().filter_map(|one| one.mail).find(|(known, _)| *known == keyword);
-        let (_, read) = owner.ok_or_else(|| unknown(keyword))?;
+    for parameter in once(parameters)? {
+        let mut owned = EXTENSIONS.iter().flat_map(|one| one.mail);
+        let owner = owned.find(|(known, _)| *known == parameter.keyword);
+        let (_, read) = owner.ok_or_else(|| unknown(&parameter.keyword))?;
         read(parameter.value.as_deref(), offer, &mut facts)?;
     }
     Ok(facts)
 }
 
-/// RCPT has no parameters until DSN is offered.
-pub(super) fn rcpt_parameters(parameters: &[Parameter]) -> Result<(), Reply> {
-    parameters.first().map_or(Ok(()), |parameter| Err(unknown(&parameter.keyword)))
+/// Reads the parameters of RCPT; an unknown one is refused.
+pub(super) fn rcpt_asked(parameters: &[Parameter], offer: &Offer) -> Result<Asked, Reply> {
+    let mut asked = Asked::default();
+    for parameter in once(parameters)? {
+        let mut owned = EXTENSIONS.iter().flat_map(|one| one.rcpt);
+        let owner = owned.find(|(known, _)| *known == parameter.keyword);
+        let (_, read) = owner.ok_or_else(|| unknown(&parameter.keyword))?;
+        read(parameter.value.as_deref(), offer, &mut asked)?;
+    }
+    Ok(asked)
+}
+
+/// The parameters, none of which may be given twice.
+fn once(parameters: &[Parameter]) -> Result<&[Parameter], Reply> {
+    let is_twice = |(index, one): &(usize, &Parameter)| {
+        parameters.iter().take(*index).any(|earlier| earlier.keyword == one.keyword)
+    };
+    match parameters.iter().enumerate().find(is_twice) {
+        Some((_, one)) => Err(Reply::new(501, Enhanced(5, 5, 4), &format!("{:.80} is given twice", one.keyword))),
+        None => Ok(parameters),
+    }
 }
 
 fn unknown(keyword: &str) -> Reply {

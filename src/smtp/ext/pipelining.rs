@@ -3,4 +3,4 @@
 use super::Extension;
 
 pub(super) const EXTENSION: Extension =
-    Extension { keyword: "PIPELINING", source: "RFC 2920", offered: |_| Some(String::new()), mail: None };
+    Extension { keyword: "PIPELINING", source: "RFC 2920", offered: |_| Some(String::new()), mail: &[], rcpt: &[] };

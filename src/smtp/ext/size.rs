@@ -9,7 +9,7 @@ pub(super) const EXTENSION: Extension = Extension {
     keyword: "SIZE",
     source: "RFC 1870",
     offered: |session| Some(session.offer.message_size.to_string()),
-    mail: Some(("SIZE", |value, offer, facts| {
+    mail: &[("SIZE", |value, offer, facts| {
         let digits = value.filter(|text| text.len() <= 20 && text.bytes().all(|octet| octet.is_ascii_digit()));
         let Some(digits) = digits else {
             return Err(Reply::new(501, Enhanced(5, 5, 4), "SIZE is a number of octets"));
@@ -21,5 +21,6 @@ pub(super) const EXTENSION: Extension = Extension {
         }
         facts.size = Some(size);
         Ok(())
-    })),
+    })],
+    rcpt: &[],
 };

@@ -9,11 +9,12 @@ pub(super) const EXTENSION: Extension = Extension {
     keyword: "SMTPUTF8",
     source: "RFC 6531",
     offered: |_| Some(String::new()),
-    mail: Some(("SMTPUTF8", |value, _, facts| match value {
+    mail: &[("SMTPUTF8", |value, _, facts| match value {
         None => {
             facts.smtputf8 = true;
             Ok(())
         }
         Some(_) => Err(Reply::new(501, Enhanced(5, 5, 4), "SMTPUTF8 takes no value")),
-    })),
+    })],
+    rcpt: &[],
 };

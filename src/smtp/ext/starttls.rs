@@ -6,5 +6,6 @@ pub(super) const EXTENSION: Extension = Extension {
     keyword: "STARTTLS",
     source: "RFC 3207",
     offered: |session| (session.offer.starttls && session.client.tls.is_none()).then(String::new),
-    mail: None,
+    mail: &[],
+    rcpt: &[],
 };

@@ -6,5 +6,6 @@ pub(super) const EXTENSION: Extension = Extension {
     keyword: "XCLIENT",
     source: "https://www.postfix.org/XCLIENT_README.html",
     offered: |session| session.trusted.then(|| XCLIENT.join(" ")),
-    mail: None,
+    mail: &[],
+    rcpt: &[],
 };

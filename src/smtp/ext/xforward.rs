@@ -6,5 +6,6 @@ pub(super) const EXTENSION: Extension = Extension {
     keyword: "XFORWARD",
     source: "https://www.postfix.org/XFORWARD_README.html",
     offered: |session| session.trusted.then(|| XFORWARD.join(" ")),
-    mail: None,
+    mail: &[],
+    rcpt: &[],
 };

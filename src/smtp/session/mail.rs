@@ -1,11 +1,11 @@
 //! A transaction within a session: MAIL and RCPT (RFC 5321 section 3.3).
 
-use crate::mail::{Address, Enhanced, Envelope, Reply, Sender};
+use crate::mail::{Address, Asked, Enhanced, Envelope, Reply, Sender};
 
 use super::{
     super::{
         command::{ForwardPath, Parameter},
-        ext,
+        ext::{self, MailFacts},
         transaction::{Event, Open},
     },
     Logins, Next, SEQUENCE, Session, Step,
@@ -32,7 +32,7 @@ impl Session {
     }
 
     /// Answers a RCPT that was asked about: with the refusal, if there is one.
-    pub fn recipient(&mut self, address: Address, refusal: Option<Reply>) -> Step {
+    pub fn recipient(&mut self, address: Address, asked: Asked, refusal: Option<Reply>) -> Step {
         let Some(open) = &mut self.open else { return self.close(421, Enhanced(4, 3, 0), "Out of step") };
         match refusal {
             Some(reply) => {
@@ -40,6 +40,7 @@ impl Session {
                 Step::reply(reply)
             }
             None => {
+                open.envelope.asked.add(&address, asked);
                 open.envelope.recipients.push(address);
                 open.accepted += 1;
                 Step::reply(Reply::new(250, Enhanced(2, 1, 5), "Ok"))
@@ -67,8 +68,9 @@ impl Session {
         };
         match refusal.map_or_else(|| ext::mail_facts(parameters, &self.offer), Err) {
             Ok(facts) => {
-                let envelope = Envelope { sender, recipients: Vec::new(), smtputf8: facts.smtputf8 };
-                match facts.size {
+                let MailFacts { smtputf8, size, dsn } = facts;
+                let envelope = Envelope { sender, smtputf8, dsn, ..Envelope::default() };
+                match size {
                     Some(size) => Step { reply: None, event: None, next: Next::Room(size, Box::new(envelope)) },
                     None => self.begin(envelope),
                 }
@@ -96,14 +98,15 @@ impl Session {
             ForwardPath::Mailbox(address) => Ok(address),
             ForwardPath::Postmaster => Address::from_parts("postmaster", &self.offer.hostname),
         };
-        let checked = match (address, ext::rcpt_parameters(parameters)) {
+        let checked = match (address, ext::rcpt_asked(parameters, &self.offer)) {
             (_, Err(reply)) => Err(reply),
             (Err(error), _) => Err(Reply::new(553, Enhanced(5, 1, 3), &format!("<postmaster>: {error}"))),
-            (Ok(address), Ok(())) => Ok(address),
+            (Ok(address), Ok(asked)) => Ok((address, asked)),
         };
         let reply = match checked {
             Err(reply) => reply,
-            Ok(address) if open.envelope.recipients.contains(&address) => {
+            Ok((address, asked)) if open.envelope.recipients.contains(&address) => {
+                open.envelope.asked.join(&address, &asked);
                 open.accepted += 1;
                 Reply::new(250, Enhanced(2, 1, 5), "Ok")
             }
@@ -112,7 +115,9 @@ impl Session {
                 Enhanced(4, 5, 3),
                 &format!("At most {limit} recipients a message; send the rest in another"),
             ),
-            Ok(address) => return Step { reply: None, event: None, next: Next::Recipient(Box::new(address)) },
+            Ok((address, asked)) => {
+                return Step { reply: None, event: None, next: Next::Recipient(Box::new(address), asked) };
+            }
         };
         if !reply.is_positive() {
             open.refusal = Some(reply.clone());

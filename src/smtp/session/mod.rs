@@ -45,6 +45,8 @@ pub struct Offer {
     pub logins: Logins,
     /// Whether LMTP (RFC 2033) is spoken.
     pub lmtp: bool,
+    /// Whether senders may say what they want to hear of the delivery (RFC 3461).
+    pub dsn: bool,
     /// Networks whose clients may relay without a login.
     pub allow: Vec<IpNet>,
     /// Peers that may say for whom they speak, by XCLIENT and XFORWARD.

@@ -1,6 +1,6 @@
 //! What a session asks of the server.
 
-use crate::mail::{Address, Envelope, Reply};
+use crate::mail::{Address, Asked, Envelope, Reply};
 
 use super::{
     super::transaction::{Event, Transaction},
@@ -34,8 +34,9 @@ pub enum Next {
     Handshake,
     /// Nothing: see whether a message of so many octets finds room, and call [`Session::room`] with the answer.
     Room(u64, Box<Envelope>),
-    /// Nothing: ask the rules about this recipient of that sender, and call [`Session::recipient`] with what they say.
-    Recipient(Box<Address>),
+    /// Nothing: ask the rules about this recipient of that sender, and call [`Session::recipient`] with it, what its RCPT
+    /// asked, and what they say.
+    Recipient(Box<Address>, Asked),
     /// Nothing: check this login, and call [`Session::login`] with what it came to.
     Login(Box<Login>),
     /// Nothing: send this as the answer to the data, [`Session::answers`] times, then read a command.

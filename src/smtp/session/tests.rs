@@ -11,6 +11,7 @@ fn session() -> Session {
         starttls: true,
         logins: Logins::Optional,
         lmtp: false,
+        dsn: true,
         allow: vec!["192.0.2.0/24".parse().unwrap()],
         trusted: Vec::new(),
     };
@@ -27,7 +28,7 @@ fn said(session: &mut Session, line: &str) -> Reply {
     let mut step = session.line(line.as_bytes());
     step = match step.next {
         Next::Room(_, envelope) => session.room(*envelope, true),
-        Next::Recipient(address) => session.recipient(*address, None),
+        Next::Recipient(address, asked) => session.recipient(*address, asked, None),
         _ => step,
     };
     step.reply.unwrap()

@@ -1,7 +1,10 @@
 //! What is put stays as it is.
 
 use super::*;
-use crate::store::{State, StoreError};
+use crate::{
+    mail::Ret,
+    store::{Order, Ordered, State, StoreError},
+};
 
 async fn a_message_is_kept_as_it_is(store: &dyn Store) {
     let put = entry(&["a@example.com", "b@example.com"]);
@@ -14,6 +17,33 @@ async fn a_message_is_kept_as_it_is(store: &dyn Store) {
     assert_eq!((lease.rounds, lease.noticed, lease.size, lease.received), (0, false, 57, at(0)));
     let account = store.show(put.id).await.unwrap().unwrap();
     assert_eq!((account.before, account.after), (put.before, put.message.head));
+}
+
+async fn what_was_asked_is_kept_with_each_recipient(store: &dyn Store) {
+    let mut put = entry(&["a@example.com", "b@example.com", "c@example.com"]);
+    put.dsn = Dsn { ret: Some(Ret::Full), envelope_id: Some("QQ 314159+=".to_owned()) };
+    let asked = |notify: &str, original: Option<&str>| Asked {
+        notify: notify.parse().ok(),
+        original: original.map(str::to_owned),
+    };
+    put.recipients[0].asked = asked("NEVER", None);
+    put.recipients[1].asked = asked("SUCCESS,DELAY", Some("utf-8;J\u{e9}r\u{f4}me@example.com"));
+    store.put(put.clone()).await.unwrap();
+    let wanted: Vec<Asked> = put.recipients.iter().map(|one| one.asked.clone()).collect();
+    let lease = lease(store, 0).await;
+    assert_eq!(lease.dsn, put.dsn);
+    assert_eq!(lease.pending.iter().map(|one| one.asked.clone()).collect::<Vec<_>>(), wanted);
+    let account = store.show(put.id).await.unwrap().unwrap();
+    assert_eq!(account.dsn, put.dsn);
+    assert_eq!(account.recipients.iter().map(|one| one.asked.clone()).collect::<Vec<_>>(), wanted);
+    store.settle(settlement(&lease, 1)).await.unwrap();
+    let mut other = Entry { id: put.id, ..entry(&["d@example.com"]) };
+    other.dsn.ret = Some(Ret::Headers);
+    other.recipients[0].asked = asked("FAILURE", Some("rfc822;d"));
+    let replace = Order::Replace { entry: Box::new(other.clone()), lease: lease.number };
+    assert_eq!(store.order(put.id, replace).await.unwrap(), Ordered::Done);
+    let account = store.show(put.id).await.unwrap().unwrap();
+    assert_eq!((&account.dsn, &account.recipients[0].asked), (&other.dsn, &other.recipients[0].asked));
 }
 
 async fn a_large_body_is_kept_as_it_is(store: &dyn Store) {
@@ -67,6 +97,7 @@ fn lease_of(entry: &Entry) -> Lease {
         id: entry.id,
         number: 1,
         sender: entry.sender.clone(),
+        dsn: entry.dsn.clone(),
         pending: Vec::new(),
         unreported: Vec::new(),
         rounds: 0,
@@ -79,6 +110,7 @@ fn lease_of(entry: &Entry) -> Lease {
 
 laws!(
     a_message_is_kept_as_it_is,
+    what_was_asked_is_kept_with_each_recipient,
     a_large_body_is_kept_as_it_is,
     an_id_is_there_once,
     the_null_path_is_kept,

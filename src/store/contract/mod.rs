@@ -8,7 +8,7 @@ mod shown;
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use crate::mail::{Address, Id, Message, Sender, Size};
+use crate::mail::{Address, Asked, Dsn, Id, Message, Sender, Size};
 
 use super::{Ask, Begin, Entry, Lease, Place, Settled, Settlement, Sqlite, Status, Store, Then, Try};
 
@@ -23,11 +23,12 @@ pub(super) fn address(text: &str) -> Address {
 
 /// A message for those recipients, due at 0.
 pub(super) fn entry(recipients: &[&str]) -> Entry {
-    let place = |text: &&str| Place { address: address(text), upstream: None };
+    let place = |text: &&str| Place { address: address(text), upstream: None, asked: Asked::default() };
     Entry {
         id: Id::mint(),
         begin: Begin::Queued(at(0)),
         sender: Sender(Some(address("sender@example.com"))),
+        dsn: Dsn::default(),
         user: Some("evan@example.com".to_owned()),
         recipients: recipients.iter().map(place).collect(),
         route: None,

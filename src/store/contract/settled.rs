@@ -49,6 +49,23 @@ async fn a_failure_is_handed_out_until_it_is_reported(store: &dyn Store) {
     assert!(third.unreported.is_empty() && third.noticed);
 }
 
+async fn a_success_is_handed_out_until_it_is_reported_where_that_was_asked(store: &dyn Store) {
+    let mut put = entry(&["a@example.com", "b@example.com", "c@example.com"]);
+    put.recipients[0].asked.notify = "SUCCESS".parse().ok();
+    store.put(put).await.unwrap();
+    let first = lease(store, 0).await;
+    let mut half = settlement(&first, 1);
+    half.settled = vec![(0, settled(Status::Delivered, 1)), (1, settled(Status::Delivered, 1))];
+    store.settle(half).await.unwrap();
+    let second = lease(store, 31).await;
+    let news: Vec<String> = second.unreported.iter().map(|one| one.address.to_string()).collect();
+    assert_eq!(news, ["a@example.com"]);
+    assert!(second.unreported[0].asked.success());
+    store.settle(Settlement { reported: vec![0], ..settlement(&second, 32) }).await.unwrap();
+    let leases = store.lease(ask(100, 10)).await.unwrap();
+    assert!(leases[0].unreported.is_empty());
+}
+
 async fn a_settlement_is_all_or_nothing(store: &dyn Store) {
     let put = entry(&["a@example.com"]);
     store.put(put.clone()).await.unwrap();
@@ -122,6 +139,7 @@ async fn a_replaced_message_keeps_what_is_settled(store: &dyn Store) {
 laws!(
     a_finished_message_loses_its_body_and_keeps_its_history,
     a_failure_is_handed_out_until_it_is_reported,
+    a_success_is_handed_out_until_it_is_reported_where_that_was_asked,
     a_settlement_is_all_or_nothing,
     identities_are_remembered,
     operators_hold_release_and_delete,

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use crate::store::{Ask, BATCH, Failure, INTERRUPTED, Lease, Overdue, Pending, State, StoreError, Try};
+use crate::store::{Ask, BATCH, Fated, INTERRUPTED, Lease, Overdue, Pending, State, StoreError, Try};
 
 use super::{
-    row::{Column as _, Result, millis, sender, settled, state},
+    row::{Column as _, Result, asked, dsn, millis, sender, settled, state},
     settle,
 };
 
@@ -24,7 +24,7 @@ const FIRST: &str = "SELECT time FROM message WHERE state = ?1 AND route = ?2 OR
 const NEXT_ROUTE: &str = "SELECT route, time FROM message WHERE state = ?1 AND route > ?2 ORDER BY route, time LIMIT 1";
 
 /// What the holder of a lease has to know.
-const GRANTED: &str = "SELECT id, lease, sender, rounds, noticed, received, size, details
+const GRANTED: &str = "SELECT id, lease, sender, ret, envid, rounds, noticed, received, size, details
     FROM message JOIN header USING (seq) WHERE message.seq = ?1";
 /// The recipients that the holder of a lease has to do with.
 const PENDING: &str = "SELECT * FROM recipient WHERE seq = ?1 AND (status = 0 OR reported = 0) ORDER BY ordinal";
@@ -85,11 +85,11 @@ fn grant(connection: &Connection, seq: i64, until: Timestamp) -> std::result::Re
     let mut select = connection.prepare_cached(PENDING)?;
     let mut rows = select.query([seq])?;
     while let Some(row) = rows.next()? {
-        let (ordinal, address) = (row.number("ordinal")?, row.address("address")?);
+        let (ordinal, address, asked) = (row.number("ordinal")?, row.address("address")?, asked(row)?);
         match settled(row)? {
-            None => lease.pending.push(Pending { ordinal, address, upstream: row.get("wish")? }),
-            Some(settled) if settled.status.is_failure() => {
-                lease.unreported.push(Failure { ordinal, address, settled });
+            None => lease.pending.push(Pending { ordinal, address, upstream: row.get("wish")?, asked }),
+            Some(settled) if settled.is_news(&asked) => {
+                lease.unreported.push(Fated { ordinal, address, asked, settled });
             }
             Some(_) => {}
         }
@@ -103,6 +103,7 @@ fn bare(row: &Row<'_>) -> Result<Lease> {
         id: row.id("id")?,
         number: row.number("lease")?,
         sender: sender(row)?,
+        dsn: dsn(row)?,
         pending: Vec::new(),
         unreported: Vec::new(),
         rounds: row.number("rounds")?,

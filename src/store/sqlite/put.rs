@@ -19,8 +19,8 @@ pub(super) fn put(connection: &Connection, entry: &Entry, in_file: bool) -> Resu
     };
     let inserted = connection
         .prepare_cached(
-            "INSERT INTO message (id, state, route, time, lease, received, size, sender, user, reason, body)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            "INSERT INTO message (id, state, route, time, lease, received, size, sender, user, reason, body, ret, envid)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .insert(params![
             entry.id.octets(),
@@ -34,6 +34,8 @@ pub(super) fn put(connection: &Connection, entry: &Entry, in_file: bool) -> Resu
             entry.user,
             reason,
             body_column(entry, in_file),
+            entry.dsn.ret.map(String::from),
+            entry.dsn.envelope_id,
         ]);
     let seq = inserted.map_err(|error| match error {
         rusqlite::Error::SqliteFailure(failure, _) if failure.code == ErrorCode::ConstraintViolation => {
@@ -54,10 +56,13 @@ pub(super) fn put(connection: &Connection, entry: &Entry, in_file: bool) -> Resu
 
 /// Writes rows of recipients, numbered from `first` on.
 pub(super) fn recipients(connection: &Connection, seq: i64, first: u32, places: &[Place]) -> Result<(), StoreError> {
-    let mut insert =
-        connection.prepare_cached("INSERT INTO recipient (seq, ordinal, address, wish) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO recipient (seq, ordinal, address, wish, notify, orcpt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
     for (ordinal, place) in (first..).zip(places) {
-        insert.execute(params![seq, ordinal, place.address.to_string(), place.upstream])?;
+        let Place { address, upstream, asked } = place;
+        let notify = asked.notify.map(String::from);
+        insert.execute(params![seq, ordinal, address.to_string(), upstream, notify, asked.original])?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::{
 use super::{
     bodies::Bodies,
     put::{GONE, IN_ROW},
-    row::{Column as _, Result, millis, sender, settled, state},
+    row::{Column as _, Result, asked, dsn, millis, sender, settled, state},
 };
 
 /// What a summary is made of.
@@ -112,8 +112,9 @@ pub(super) fn list(connection: &Connection, filter: &Filter) -> std::result::Res
 /// All that is known of a message.
 pub(super) fn show(connection: &Connection, id: Id) -> std::result::Result<Option<Account>, StoreError> {
     let mut select = connection.prepare_cached(&format!("{SUMMARY} WHERE id = ?1"))?;
-    let found = select.query_row([id.octets()], |row| Ok((row.get::<_, i64>("seq")?, summary(row)?))).optional()?;
-    let Some((seq, summary)) = found else { return Ok(None) };
+    let found =
+        select.query_row([id.octets()], |row| Ok((row.get::<_, i64>("seq")?, summary(row)?, dsn(row)?))).optional()?;
+    let Some((seq, summary, dsn)) = found else { return Ok(None) };
     let recipients = connection
         .prepare_cached("SELECT * FROM recipient WHERE seq = ?1 ORDER BY ordinal")?
         .query_map([seq], recipient)?
@@ -127,7 +128,7 @@ pub(super) fn show(connection: &Connection, id: Id) -> std::result::Result<Optio
         .query_row([seq], |row| {
             Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, String>(2)?))
         })?;
-    Ok(Some(Account { summary, recipients, tries, before: before.map(Into::into), after: after.into(), details }))
+    Ok(Some(Account { summary, dsn, recipients, tries, before: before.map(Into::into), after: after.into(), details }))
 }
 
 fn recipient(row: &Row<'_>) -> Result<RecipientView> {
@@ -135,6 +136,7 @@ fn recipient(row: &Row<'_>) -> Result<RecipientView> {
         ordinal: row.number("ordinal")?,
         address: row.address("address")?,
         upstream: row.get("wish")?,
+        asked: asked(row)?,
         settled: settled(row)?,
         reported: row.get("reported")?,
     })

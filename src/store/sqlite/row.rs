@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::{Row, types::Type};
 
 use crate::{
-    mail::{Address, Id, Sender},
+    mail::{Address, Asked, Dsn, Id, Sender},
     store::{Settled, State, Status},
 };
 
@@ -65,6 +65,21 @@ impl Column for Row<'_> {
 pub(super) fn sender(row: &Row<'_>) -> Result<Sender> {
     let empty = row.get_ref("sender")?.as_str()?.is_empty();
     if empty { Ok(Sender(None)) } else { row.address("sender").map(|address| Sender(Some(address))) }
+}
+
+/// What MAIL asked to hear.
+pub(super) fn dsn(row: &Row<'_>) -> Result<Dsn> {
+    Ok(Dsn { ret: word(row, "ret")?, envelope_id: row.get("envid")? })
+}
+
+/// What the RCPT of the row asked to hear.
+pub(super) fn asked(row: &Row<'_>) -> Result<Asked> {
+    Ok(Asked { notify: word(row, "notify")?, original: row.get("orcpt")? })
+}
+
+fn word<W: std::str::FromStr<Err = String>>(row: &Row<'_>, name: &str) -> Result<Option<W>> {
+    let text = row.get_ref(name)?.as_str_or_null()?;
+    text.map(|text| text.parse().map_err(|error: String| wrong(name, &error))).transpose()
 }
 
 /// How the recipient of the row was settled, if it was.

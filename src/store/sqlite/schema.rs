@@ -10,7 +10,7 @@ use super::fault::fault;
 const APPLICATION: i64 = 0x4864_6774;
 
 /// The steps from one version to the next; their number is the version.
-const STEPS: &[&str] = &[LAYOUT, WAITING];
+pub(super) const STEPS: &[&str] = &[LAYOUT, WAITING, DSN];
 
 const LAYOUT: &str = "
 CREATE TABLE message (
@@ -76,6 +76,14 @@ CREATE TABLE identity (
 
 /// What waits (state 0 is queued), by age. What is delivered as it comes never gets into it.
 const WAITING: &str = "CREATE INDEX message_waiting ON message (noticed, received) WHERE state = 0;";
+
+/// What a client asked to hear (RFC 3461), in the words of SMTP without xtext; null where it did not say.
+const DSN: &str = "
+ALTER TABLE message ADD COLUMN ret TEXT;
+ALTER TABLE message ADD COLUMN envid TEXT;
+ALTER TABLE recipient ADD COLUMN notify TEXT;
+ALTER TABLE recipient ADD COLUMN orcpt TEXT;
+";
 
 /// Makes the layout of this version out of an older one or of nothing.
 pub(super) fn bring_up(connection: &mut Connection, path: &str) -> Result<(), StoreError> {

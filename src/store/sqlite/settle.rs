@@ -213,13 +213,17 @@ fn replace(connection: &Connection, head: &Head, entry: &Entry) -> Result<Leftov
         Begin::Held(reason) => place(connection, head, (State::Held, None, reason))?,
     }
     connection
-        .prepare_cached("UPDATE message SET route = ?2, sender = ?3, user = ?4, body = ?5 WHERE seq = ?1")?
+        .prepare_cached(
+            "UPDATE message SET route = ?2, sender = ?3, user = ?4, body = ?5, ret = ?6, envid = ?7 WHERE seq = ?1",
+        )?
         .execute(params![
             seq,
             entry.route.as_deref().unwrap_or_default(),
             entry.sender.to_string(),
             entry.user,
             IN_ROW,
+            entry.dsn.ret.map(String::from),
+            entry.dsn.envelope_id,
         ])?;
     Ok(Leftover { file: head.body > IN_ROW })
 }

@@ -108,6 +108,40 @@ async fn a_newer_layout_and_a_foreign_database_are_refused() {
 }
 
 #[tokio::test]
+async fn a_queue_of_the_layout_before_dsn_is_brought_up_with_its_mail() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let put = entry(&["a@example.com"]);
+    store.put(put.clone()).await.unwrap();
+    drop(store);
+    let connection = Connection::open(folder.path().join("queue.db")).unwrap();
+    let new = [("message", "ret"), ("message", "envid"), ("recipient", "notify"), ("recipient", "orcpt")];
+    for (table, column) in new {
+        connection.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
+    }
+    let before: Vec<String> = columns(&connection);
+    connection.execute_batch("PRAGMA user_version = 2").unwrap();
+    let old = Connection::open_in_memory().unwrap();
+    schema::STEPS[..2].iter().for_each(|step| old.execute_batch(step).unwrap());
+    assert_eq!(before, columns(&old), "the layout of version 2");
+    drop(connection);
+    let store = open(folder.path()).unwrap();
+    let lease = lease(&store, 0).await;
+    assert_eq!((lease.id, lease.dsn), (put.id, put.dsn));
+    assert_eq!((&lease.pending[0].address, &lease.pending[0].asked), (&put.recipients[0].address, &Default::default()));
+    assert_eq!(store.message(put.id).await.unwrap().unwrap(), put.message);
+}
+
+/// Tables and columns of a database.
+fn columns(connection: &Connection) -> Vec<String> {
+    let text = "SELECT s.name || '.' || c.name FROM sqlite_schema s, pragma_table_info(s.name) c
+        WHERE s.type = 'table' ORDER BY 1";
+    let mut select = connection.prepare(text).unwrap();
+    let names = select.query_map([], |row| row.get(0)).unwrap();
+    names.map(Result::unwrap).collect()
+}
+
+#[tokio::test]
 async fn beyond_its_size_the_store_is_full_and_keeps_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let store = Sqlite::open(&folder.path().join("queue.db"), Size(400_000), at(0)).unwrap();

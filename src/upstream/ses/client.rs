@@ -80,7 +80,7 @@ fn capacity(account: &GetAccountOutput) -> Result<Capacity, String> {
 
 impl Ses {
     async fn call(&self, attempt: Attempt) -> Outcome {
-        let Attempt { id, sender, recipients, message, options } = attempt;
+        let Attempt { id, sender, recipients, message, options, .. } = attempt;
         if recipients.len() > RECIPIENTS_MAX {
             let text = format!("SES takes {RECIPIENTS_MAX} recipients a call, and these are {}", recipients.len());
             return Outcome::refused(Reply::new(554, Enhanced(5, 5, 3), &text), text);

@@ -141,11 +141,12 @@ impl Upstream for Smtp {
 impl Smtp {
     /// What goes over the wire. Only SES is told of SES's options, and only SES wants an address for the null sender.
     fn letter(&self, attempt: Attempt) -> Letter {
-        let Attempt { id, sender, recipients, message, options } = attempt;
-        let Some(ses) = &self.ses else { return Letter { sender, recipients, message, for_ses: false } };
-        let sender = Sender(ses.feedback.address(&sender, ses.bounce.as_ref()));
-        let message = Wishes::write(Wishes::of_rules(options), &ses.wishes, (id, message));
-        Letter { sender, recipients, message, for_ses: true }
+        let Attempt { id, sender, recipients, message, options, dsn, asked } = attempt;
+        let letter = Letter { sender, recipients, message, dsn, asked, for_ses: self.ses.is_some() };
+        let Some(ses) = &self.ses else { return letter };
+        let sender = Sender(ses.feedback.address(&letter.sender, ses.bounce.as_ref()));
+        let message = Wishes::write(Wishes::of_rules(options), &ses.wishes, (id, letter.message));
+        Letter { sender, message, ..letter }
     }
 
     async fn attempt(&self, letter: &Letter, progress: &mut Progress) -> Result<(), Box<Outcome>> {

@@ -76,6 +76,8 @@ pub(super) struct Offer {
     pub pipelining: bool,
     /// Octets outside ASCII may be sent (RFC 6152).
     pub eight_bit: bool,
+    /// The sender may say what it wants to hear (RFC 3461).
+    pub dsn: bool,
     /// MAIL may tell the size, of which that many octets are taken; 0 where it is not said (RFC 1870).
     pub size: Option<usize>,
     /// RFC 4954, mechanism PLAIN (RFC 4616).
@@ -96,6 +98,7 @@ impl Offer {
                 Some("STARTTLS") => offer.starttls = true,
                 Some("PIPELINING") => offer.pipelining = true,
                 Some("8BITMIME") => offer.eight_bit = true,
+                Some("DSN") => offer.dsn = true,
                 Some("SIZE") => offer.size = Some(words.next().and_then(|size| size.parse().ok()).unwrap_or(0)),
                 Some("AUTH") => {
                     for mechanism in words {
@@ -157,12 +160,13 @@ mod tests {
     #[test]
     fn offers_are_read() {
         let offer = Offer::of(&parsed(
-            "250-mail.example.com|250-PIPELINING|250-SIZE 10240000|250-starttls|250-AUTH LOGIN plain|250-AUTH=X|250-XCLIENT NAME|250 8BITMIME",
+            "250-mail.example.com|250-PIPELINING|250-SIZE 10240000|250-starttls|250-AUTH LOGIN plain|250-AUTH=X|250-XCLIENT NAME|250-DSN|250 8BITMIME",
         ));
         let all = Offer {
             starttls: true,
             pipelining: true,
             eight_bit: true,
+            dsn: true,
             size: Some(10_240_000),
             auth_plain: true,
             auth_login: true,

@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 
-use crate::mail::{Address, Enhanced, Outcome, Outcomes, Reply, Sender};
+use crate::{
+    mail::{Address, Asked, Asks, Dsn, Enhanced, Outcome, Outcomes, Reply, Sender},
+    smtp::xtext,
+};
 
 use super::{connection::Peer, data, reply, response::Response};
 
@@ -11,6 +14,9 @@ pub(super) struct Letter {
     pub sender: Sender,
     pub recipients: Vec<Address>,
     pub message: Bytes,
+    /// What the sender asked to hear, and of each recipient.
+    pub dsn: Dsn,
+    pub asked: Asks,
     /// Whether the server is SES, whose words are known.
     pub for_ses: bool,
 }
@@ -75,7 +81,8 @@ pub(super) async fn run(peer: &mut Peer, letter: &Letter, progress: &mut Progres
     let verdict = verdict.map_err(|error| reply::broken("end of data", &error))?;
     let known = matches!(verdict.code, 200..300 | 400..600);
     let outcome = if verdict.is_positive() {
-        reply::delivered(&verdict)
+        // Who takes DSN takes over to tell the sender (RFC 3461 section 5.2.2).
+        Outcome { tells: peer.offer.dsn, ..reply::delivered(&verdict) }
     } else {
         reply::refused("end of data", &verdict, letter.for_ses)
     };
@@ -85,7 +92,7 @@ pub(super) async fn run(peer: &mut Peer, letter: &Letter, progress: &mut Progres
 
 /// MAIL and all RCPT, at once where the server lets us. Whoever is refused has an outcome then.
 async fn envelope(peer: &mut Peer, letter: &Letter, progress: &mut Progress) -> Result<(), Box<Outcome>> {
-    let recipients = letter.recipients.iter().map(|recipient| format!("RCPT TO:<{recipient}>"));
+    let recipients = letter.recipients.iter().map(|recipient| rcpt(peer, letter, recipient));
     let commands: Vec<String> = std::iter::once(mail(peer, letter)).chain(recipients).collect();
     let pipelining = peer.offer.pipelining;
     if pipelining {
@@ -130,6 +137,21 @@ fn mail(peer: &Peer, letter: &Letter) -> String {
     }
     if peer.offer.eight_bit && !letter.message.is_ascii() {
         command.push_str(" BODY=8BITMIME");
+    }
+    if peer.offer.dsn {
+        let Dsn { ret, envelope_id } = &letter.dsn;
+        command.extend(ret.map(|ret| format!(" RET={ret}")));
+        command.extend(envelope_id.as_ref().map(|id| format!(" ENVID={}", xtext::encode(id))));
+    }
+    command
+}
+
+fn rcpt(peer: &Peer, letter: &Letter, recipient: &Address) -> String {
+    let mut command = format!("RCPT TO:<{recipient}>");
+    if peer.offer.dsn {
+        let Asked { notify, original } = letter.asked.of(recipient);
+        command.extend(notify.map(|notify| format!(" NOTIFY={notify}")));
+        command.extend(original.map(|original| format!(" ORCPT={}", xtext::write_orcpt(&original))));
     }
     command
 }
