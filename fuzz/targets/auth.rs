@@ -57,8 +57,18 @@ fn written(line: &[u8], encoded: bool) -> Vec<u8> {
 
 fn session(loopback: bool) -> Session {
     let hostname = "relay.example.com".to_owned();
-    let offer =
-        Offer { hostname, message_size: 1000, recipients: 3, errors: 9, logins: Logins::Required, starttls: false };
+    let offer = Offer {
+        hostname,
+        message_size: 1000,
+        recipients: 3,
+        errors: 9,
+        logins: Logins::Required,
+        starttls: false,
+        lmtp: false,
+        dsn: false,
+        allow: Vec::new(),
+        trusted: Vec::new(),
+    };
     let mut client = Client::new(if loopback { [127, 0, 0, 1] } else { [192, 0, 2, 1] }.into(), "smtp");
     client.tls = (!loopback).then(|| "TLSv1.3".into());
     let mut session = Session::new(Arc::new(offer), client, false, Id::nil);
